@@ -1,0 +1,46 @@
+# The two commands of the README are `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+export TQDM_MININTERVAL := 0.5
+
+.PHONY: demo test test-interpreted test-floor check lint bench clean wheel
+
+$(BIN)/.installed: pyproject.toml .ci/constraints.txt
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install -c .ci/constraints.txt "torch==$$(sed -n 's/^torch==//p' .ci/constraints.txt)"
+	@$(PIP) install -c .ci/constraints.txt -e ".[train,dev]"
+	@touch $@
+
+demo: $(BIN)/.installed ## train 2048 for two minutes, compare with random, watch one game
+	@$(BIN)/puzzlegym train Puzzle2048-v0 --minutes 2 --out runs/demo
+	@$(BIN)/puzzlegym evaluate Puzzle2048-v0 --agent random runs/demo --episodes 200 --seed 0
+	@$(BIN)/puzzlegym watch Puzzle2048-v0 --agent runs/demo --seed 1 --delay 0.02
+
+test: $(BIN)/.installed
+	@$(BIN)/python -m pytest -n 2
+
+test-interpreted: $(BIN)/.installed ## the rules once more without the compiler
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/envs -m "not compiled"
+
+lint: $(BIN)/.installed
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@rm -rf build .lint && $(BIN)/python -m pip -q wheel --no-deps --no-build-isolation -w .lint .
+	@$(BIN)/python -m pip -q install --no-deps --target .lint/site .lint/*.whl
+	@cd .lint/site && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p puzzlegym
+	@rm -rf build .lint
+
+check: lint test
+
+bench: $(BIN)/.installed
+	@$(BIN)/puzzlegym bench
+
+wheel: $(BIN)/.installed
+	@$(BIN)/python -m build --wheel
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .lint .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,82 @@
+"""Training configurations: one row of data per puzzle, every number that shapes a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """FreeCell's difficulty: games start with all cards of rank <= ``start_rank`` at home; the rank goes down."""
+
+    first_rank: int = 11
+    threshold: float = 0.8  # share of the frontier's last games to win before the next rank opens
+    window: int = 400
+    easier: float = 0.25  # share of games at ranks already passed
+    full: float = 0.0  # share of games at rank 0, whatever the frontier
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """One masked-PPO run: environment, network and the algorithm's numbers (names as in stable-baselines3)."""
+
+    env_id: str
+    network: str
+    network_arguments: dict[str, Any]
+    wrappers: tuple[str, ...]  # names in ``training.WRAPPERS``, innermost first
+    play_wrappers: tuple[str, ...] = ()  # of these, the ones that the trained agent needs when it plays
+    env_arguments: dict[str, Any] = field(default_factory=dict)
+    sample: bool = False  # does the trained agent sample its moves, or take the most likely one?
+    curriculum: Curriculum | None = None
+    steps: int = 5_000_000  # budget where the command names none
+    num_envs: int = 256
+    n_steps: int = 128
+    batch_size: int = 2048
+    n_epochs: int = 3
+    learning_rate: float = 5e-4  # falls linearly to a twentieth over the budget
+    gamma: float = 0.995
+    gae_lambda: float = 0.9
+    ent_coef: float = 0.005
+    vf_coef: float = 0.5
+    max_grad_norm: float = 0.5
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for an agent's JSON card."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PPOConfig:
+        """Inverse of ``as_dict``. Raises TypeError for keys of another version."""
+        curriculum = data.get("curriculum")
+        fixed = {
+            **data,
+            "wrappers": tuple(data["wrappers"]),
+            "play_wrappers": tuple(data["play_wrappers"]),
+            "curriculum": Curriculum(**curriculum) if curriculum else None,
+        }
+        return cls(**fixed)
+
+
+PPO_CONFIGS: dict[str, PPOConfig] = {
+    "Puzzle2048-v0": PPOConfig(
+        env_id="Puzzle2048-v0",
+        network="one_hot_mlp",
+        network_arguments={"squares": 16, "values": 18, "actions": 4, "hidden": (256, 256)},
+        wrappers=("shaped_2048",),
+    ),
+    "FreeCell-v0": PPOConfig(
+        env_id="FreeCell-v0",
+        network="card_net",
+        network_arguments={},
+        wrappers=("no_repeat", "shaped_freecell"),
+        play_wrappers=("no_repeat",),
+        env_arguments={"deal_range": (32_001, 1_000_000)},
+        sample=True,
+        curriculum=Curriculum(),
+        steps=10_000_000,
+        gamma=0.99,
+        gae_lambda=0.95,
+        ent_coef=0.01,
+    ),
+}

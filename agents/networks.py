@@ -1,0 +1,149 @@
+"""Policy-value networks.
+
+Each maps observations (uint8 ``[B, ...]``) and masks (bool ``[B, actions]``) to logits ``[B, actions]``, ``ILLEGAL``
+where the mask is False, and values ``[B]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from ..envs.freecell.state import CELLS, COLUMNS, DEPTH
+
+_CARDS = 53  # 52 cards and nothing
+_PLACES = 10  # 8 columns, the cells, the foundations
+ILLEGAL = -1e8  # the logit of an illegal action, as in sb3-contrib
+
+
+def _orthogonal(layer: nn.Linear, gain: float) -> nn.Linear:
+    nn.init.orthogonal_(layer.weight, gain)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+class OneHotMLP(nn.Module):
+    """A plain network on small boards: one-hot squares, shared hidden layers, two heads.
+
+    The first layer is a sum of embedding rows, one per square: the same function as a dense layer on the one-hot vector
+    at a fraction of its cost.
+    """
+
+    def __init__(self, squares: int, values: int, actions: int, hidden: tuple[int, ...] = (256, 256)) -> None:
+        """``squares`` of ``values`` kinds each; widths of the hidden layers."""
+        super().__init__()
+        self.first = nn.EmbeddingBag(squares * values, hidden[0], mode="sum")
+        nn.init.orthogonal_(self.first.weight, np.sqrt(2))
+        self.bias = nn.Parameter(torch.zeros(hidden[0]))
+        self.body = nn.Sequential(
+            *(
+                part
+                for a, b in zip(hidden[:-1], hidden[1:], strict=True)
+                for part in (_orthogonal(nn.Linear(a, b), np.sqrt(2)), nn.ReLU())
+            )
+        )
+        self.logits = _orthogonal(nn.Linear(hidden[-1], actions), 0.01)
+        self.value = _orthogonal(nn.Linear(hidden[-1], 1), 1.0)
+        self.register_buffer("offset", torch.arange(squares) * values, persistent=False)
+
+    def forward(self, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and values."""
+        squares = obs.flatten(1).int() + self.offset.int()
+        hidden = self.body(F.relu(self.first(squares) + self.bias))
+        return torch.where(masks, self.logits(hidden), ILLEGAL), self.value(hidden).squeeze(1)
+
+
+class CardNet(nn.Module):
+    """FreeCell: columns as sums of cards by their distance from the open end; one score per legal move.
+
+    A column is a sum of embeddings[card, places from its open end], through a small network. The sum over columns with
+    cells and foundations is the global view. A move is scored from its card, how deep that lies, the card it uncovers,
+    its column, its destination and the global view; only legal moves are scored, a dozen of the 520. The order of
+    columns and cells does not matter to it.
+    """
+
+    def __init__(self, width: int = 64, hidden: int = 96, heads: int = 64) -> None:
+        """``width`` of embeddings, ``hidden`` of column and global layers, ``heads`` of the move layers."""
+        super().__init__()
+        self.cards = nn.EmbeddingBag(_CARDS * DEPTH, width, mode="sum", padding_idx=0)
+        self.column = nn.Sequential(
+            nn.ReLU(), nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
+        )
+        self.cells = nn.EmbeddingBag(_CARDS, hidden, mode="sum", padding_idx=0)
+        self.empty_cells = nn.Embedding(CELLS + 1, hidden)
+        self.home = nn.EmbeddingBag(_CARDS + CELLS, hidden, mode="sum")
+        self.whole = nn.Sequential(nn.Linear(hidden, 2 * hidden), nn.ReLU(), nn.Linear(2 * hidden, hidden), nn.ReLU())
+        self.value = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        self.moved = nn.Embedding(_CARDS, heads)
+        self.depth = nn.Embedding(DEPTH, heads)
+        self.uncovered = nn.Embedding(_CARDS, heads)
+        self.covered = nn.Embedding(_CARDS, heads)
+        self.source = nn.Linear(hidden, heads)
+        self.target = nn.Linear(hidden, heads)
+        self.view = nn.Linear(hidden, heads)
+        self.place = nn.Embedding(2 * _PLACES, heads)  # kinds of source and target: column, cell, foundation
+        self.score = nn.Sequential(nn.ReLU(), nn.Linear(heads, heads), nn.ReLU(), nn.Linear(heads, 1))
+        for table in (self.cards, self.cells, self.home, self.empty_cells):
+            nn.init.normal_(table.weight, std=0.3)
+        for embedding in (self.moved, self.depth, self.uncovered, self.covered, self.place):
+            nn.init.normal_(embedding.weight, std=0.3)
+        nn.init.normal_(self.score[3].weight, std=0.01)
+        self.register_buffer("kind", torch.tensor([0] * COLUMNS + [1, 2]), persistent=False)
+
+    def forward(self, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and values."""
+        n = len(obs)
+        board = obs.long()
+        columns = board[:, 1:].transpose(1, 2)  # [B, 8, 19]
+        length = (columns != 0).sum(2)
+        depth = (length[:, :, None] - 1 - torch.arange(DEPTH)).clamp(min=0)  # 0 at the open end
+        index = torch.where(columns != 0, columns * DEPTH + depth, 0)
+        column = self.column(self.cards(index.reshape(n * COLUMNS, DEPTH))).view(n, COLUMNS, -1)
+        cells, home = board[:, 0, :CELLS], board[:, 0, CELLS:]
+        home = torch.where(home == 0, _CARDS + torch.arange(CELLS), home)
+        rest = self.cells(cells) + self.empty_cells((cells == 0).sum(1)) + self.home(home)
+        whole = self.whole(column.sum(1) / COLUMNS + rest)
+        return self._logits(board, length, column, whole, masks), self.value(whole).squeeze(1)
+
+    def _logits(self, board: Tensor, length: Tensor, column: Tensor, whole: Tensor, masks: Tensor) -> Tensor:
+        """Scores of the legal moves at their places among the actions, ``ILLEGAL`` elsewhere."""
+        game, action = masks.nonzero(as_tuple=True)
+        card, to = action // _PLACES + 1, action % _PLACES
+        row, place = _find(board, game, card)
+        flat = board.flatten(1)
+        in_column = row > 0
+        under = torch.where(in_column & (row > 1), flat[game, ((row - 1) * COLUMNS + place).clamp(min=0)], 0)
+        depth = torch.where(in_column, length[game, place.clamp(max=COLUMNS - 1)] - row, 0)
+        end = length[game, to.clamp(max=COLUMNS - 1)]
+        top = torch.where(to < COLUMNS, flat[game, end * COLUMNS + to.clamp(max=COLUMNS - 1)] * (end > 0), 0)
+        sources = F.pad(self.source(column), (0, 0, 0, 2))[game, torch.where(in_column, place, COLUMNS)]
+        targets = F.pad(self.target(column), (0, 0, 0, 2))[game, to]
+        kinds = self.place((~in_column).long() * _PLACES + self.kind[to])
+        small = self.moved(card) + self.depth(depth) + self.uncovered(under) + self.covered(top) + kinds
+        score = self.score(small + sources + targets + self.view(whole)[game]).squeeze(1)
+        return torch.full(masks.shape, ILLEGAL).index_put((game, action), score)
+
+
+def _find(board: Tensor, game: Tensor, card: Tensor) -> tuple[Tensor, Tensor]:
+    """Row (0 = the cells) and column of each card on its game's board."""
+    n = len(board)
+    where = torch.zeros((n, _CARDS), dtype=torch.long)
+    squares = torch.arange(board[0].numel()).expand(n, -1)
+    where.scatter_(1, board.flatten(1), squares)
+    square = where[game, card]
+    return square // COLUMNS, square % COLUMNS
+
+
+NETWORKS: dict[str, Callable[..., nn.Module]] = {"one_hot_mlp": OneHotMLP, "card_net": CardNet}
+
+
+def build(name: str, arguments: dict[str, Any]) -> nn.Module:
+    """The network of that name (a key of ``NETWORKS``). Raises ValueError for another one."""
+    if name not in NETWORKS:
+        raise ValueError(f"unknown network {name!r}: use {', '.join(NETWORKS)}")
+    return NETWORKS[name](**arguments)

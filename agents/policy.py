@@ -1,0 +1,87 @@
+"""What a player is, and how one is found by its name or by the path it was saved at."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..envs.common.rng import Streams
+from ..envs.registry import PUZZLES
+from .errors import AgentError
+
+Observations = NDArray[np.uint8]
+Masks = NDArray[np.bool_]
+Actions = NDArray[np.int64]
+
+
+class Policy(Protocol):
+    """A player of many games at once: random, heuristic, search and network players all look like this."""
+
+    name: str
+
+    def act(self, observations: Observations, masks: Masks, rng: Streams) -> Actions:
+        """Choose one action per row.
+
+        Args:
+            observations: uint8 ``[N, ...]``, one observation of the environment per row.
+            masks: bool ``[N, A]``, the legal actions; at least one in every row.
+            rng: ``N`` uniform streams, one per game. All chance of a policy comes from them and a row may only use its
+                own, so that a game does not depend on the others in the batch.
+
+        Returns:
+            int64 ``[N]``.
+        """
+        ...
+
+
+# Agent name -> factory without arguments. Strings: an agent is only imported when it plays.
+ANY_PUZZLE = {"random": "baselines:Random"}
+AGENTS: dict[str, dict[str, str]] = {
+    "Puzzle2048-v0": {"greedy": "baselines:Greedy2048"},
+    "FreeCell-v0": {"greedy": "baselines:GreedyFreeCell"},
+}
+
+
+def named_agents(env_id: str) -> dict[str, str]:
+    """The agents that have a name for this puzzle, each with its factory (``module:attribute``)."""
+    return ANY_PUZZLE | AGENTS.get(env_id, {})
+
+
+def load(env_id: str, name_or_path: str) -> Policy:
+    """The agent of that name for this puzzle, or the trained agent saved at that path (a run folder or a ``.zip``).
+
+    A name goes before a path: write ``./random`` for a folder called ``random``. Raises ValueError for an unknown
+    puzzle or agent, and its subclass ``AgentError`` for a file that is no agent of this puzzle.
+    """
+    check_id(env_id)
+    factory = named_agents(env_id).get(name_or_path)
+    if factory is not None:
+        return _build(factory)
+    path = Path(name_or_path).expanduser()
+    if name_or_path and path.exists():
+        return _load_trained(path, env_id)
+    names = ", ".join(named_agents(env_id))
+    raise ValueError(f"unknown agent {name_or_path!r} for {env_id}: use {names} or a path to a trained agent")
+
+
+def check_id(env_id: str) -> None:
+    """Raise ValueError with a line that lists the puzzles unless ``env_id`` is one."""
+    if env_id not in PUZZLES:
+        raise ValueError(f"unknown environment {env_id!r}: use {' or '.join(PUZZLES)}")
+
+
+def _build(factory: str) -> Policy:
+    module, _, attribute = factory.partition(":")
+    return cast(Policy, getattr(import_module(f".{module}", __package__), attribute)())
+
+
+def _load_trained(path: Path, env_id: str) -> Policy:
+    if path.is_dir() and not (path / "agent.zip").is_file():
+        raise AgentError(f"{path} is a folder without a trained agent: agent.zip is missing")
+    from .ppo import load_policy  # imports torch
+
+    return cast(Policy, load_policy(path, env_id))

@@ -1,0 +1,123 @@
+"""Masked PPO (Schulman 2017; masking as in Huang and Ontanon 2020) on sb3-contrib: learner and trained player."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.vec_env import VecNormalize
+from torch import Tensor, nn
+
+from ..envs.common.rng import Streams
+from . import saved
+from .configs import PPOConfig
+from .errors import AgentError
+from .networks import build
+from .ppo_policy import LeanMaskBuffer, PuzzlePolicy
+
+_LAST_RATE = 0.05  # share of the learning rate at the end of the budget
+
+
+class Learner(MaskablePPO):
+    """MaskablePPO whose schedule follows the run's own budget, steps or minutes, across resumptions."""
+
+    fraction_done = 0.0
+
+    def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
+        self._current_progress_remaining = 1.0 - self.fraction_done
+
+
+def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:
+    """A fresh learner on ``venv``."""
+    return Learner(
+        PuzzlePolicy,
+        venv,
+        learning_rate=lambda remaining: config.learning_rate * max(remaining, _LAST_RATE),
+        n_steps=config.n_steps,
+        batch_size=config.batch_size,
+        n_epochs=config.n_epochs,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        ent_coef=config.ent_coef,
+        vf_coef=config.vf_coef,
+        max_grad_norm=config.max_grad_norm,
+        rollout_buffer_class=LeanMaskBuffer,
+        policy_kwargs={"network": config.network, "network_arguments": config.network_arguments},
+        seed=seed,
+        device="cpu",
+    )
+
+
+def weights_of(learner: Learner) -> dict[str, NDArray[Any]]:
+    """The network's arrays by name."""
+    return {name: value.numpy().copy() for name, value in learner.policy.net.state_dict().items()}
+
+
+def load_network(network: nn.Module, weights: dict[str, NDArray[Any]], source: Path) -> None:
+    """Fill a network. Raises AgentError if names or shapes differ."""
+    try:
+        network.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+    except RuntimeError as error:
+        raise AgentError(f"{source} does not fit its own card: {str(error).splitlines()[-1].strip()}") from None
+
+
+def trainer_arrays(learner: Learner, venv: VecNormalize) -> dict[str, NDArray[Any]]:
+    """Optimiser, reward normaliser and random states as plain arrays."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for index, state in learner.policy.optimizer.state_dict()["state"].items():
+        for name, value in state.items():
+            arrays[f"optimizer.{index}.{name}"] = torch.as_tensor(value).numpy().copy()
+    arrays["rewards"] = np.array([venv.ret_rms.mean, venv.ret_rms.var, venv.ret_rms.count], dtype=np.float64)
+    arrays["torch_rng"] = torch.get_rng_state().numpy()
+    _, keys, *rest = np.random.get_state()
+    arrays["numpy_rng"], arrays["numpy_rng_rest"] = np.asarray(keys), np.array(rest, dtype=np.float64)
+    return arrays
+
+
+def restore_trainer(learner: Learner, venv: VecNormalize, arrays: dict[str, NDArray[Any]]) -> None:
+    """Inverse of ``trainer_arrays``. Raises KeyError or ValueError if arrays are missing or misshapen."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key in arrays:
+        if key.startswith("optimizer."):
+            _, index, name = key.split(".")
+            state.setdefault(int(index), {})[name] = torch.as_tensor(arrays[key])
+    groups = learner.policy.optimizer.state_dict()["param_groups"]
+    learner.policy.optimizer.load_state_dict({"state": state, "param_groups": groups})
+    venv.ret_rms.mean, venv.ret_rms.var, venv.ret_rms.count = arrays["rewards"].tolist()
+    torch.set_rng_state(torch.as_tensor(arrays["torch_rng"]))
+    position, has_gauss, cached = arrays["numpy_rng_rest"].tolist()
+    np.random.set_state(("MT19937", arrays["numpy_rng"], int(position), int(has_gauss), cached))
+
+
+class NetworkPolicy:
+    """A trained network as a player: the most likely legal move, or a sample."""
+
+    def __init__(self, name: str, network: nn.Module, sample: bool, wrappers: tuple[str, ...] = ()) -> None:
+        """``wrappers``: names of those that the games must be played in."""
+        self.name, self.network, self.sample, self.wrappers = name, network.eval(), sample, wrappers
+
+    def act(self, observations: NDArray[np.uint8], masks: NDArray[np.bool_], rng: Streams) -> NDArray[np.int64]:
+        """One action per row; see ``policy.Policy``."""
+        with torch.no_grad():
+            logits, _ = self.network(torch.as_tensor(observations), torch.as_tensor(masks))
+        if not self.sample:
+            return np.asarray(logits.argmax(1).numpy())
+        chances = torch.softmax(logits.double(), 1).cumsum(1).numpy()
+        targets = rng.uniform()[:, None] * chances[:, -1:]
+        return np.minimum((chances <= targets).sum(1), chances.shape[1] - 1)
+
+
+def load_policy(path: Path, env_id: str) -> NetworkPolicy:
+    """A trained agent to play ``env_id``: a run folder or ``.zip``. Raises AgentError for anything else."""
+    card = saved.load_card(path, env_id)
+    try:
+        config = PPOConfig.from_dict(card["config"])
+        network = build(config.network, config.network_arguments)
+    except (KeyError, TypeError, ValueError) as error:
+        raise AgentError(f"{path}: the agent's card cannot be read by this version ({error})") from None
+    load_network(network, saved.load_weights(path), path)
+    return NetworkPolicy(str(path), network, config.sample, config.play_wrappers)

@@ -1,0 +1,92 @@
+"""The file of a saved agent: a zip of arrays and JSON, written atomically, read without unpickling anything."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import AgentError
+
+FORMAT = "puzzlegym-agent-1"
+FILE = "agent.zip"
+_CARD, _WEIGHTS, _TRAINER = "card.json", "weights.npz", "trainer.npz"
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@contextlib.contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place at the end; on any error the old file stays whole."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _npz(arrays: Arrays) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def save(path: Path, card: Mapping[str, Any], weights: Arrays, trainer: Arrays) -> None:
+    """Write an agent. Raises OSError (disk full, not writable) with the old file untouched."""
+    with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        file.writestr(_CARD, json.dumps({"format": FORMAT, **card}, indent=1))
+        file.writestr(_WEIGHTS, _npz(weights))
+        file.writestr(_TRAINER, _npz(trainer))
+
+
+def locate(path: Path) -> Path:
+    """The agent's file: ``path`` itself, or ``agent.zip`` in a run folder. Raises AgentError if there is none."""
+    file = path / FILE if path.is_dir() else path
+    if not file.is_file():
+        raise AgentError(f"no trained agent at {path}: expected a run folder with {FILE}, or a .zip that train wrote")
+    return file
+
+
+def load_card(path: Path, env_id: str | None = None) -> dict[str, Any]:
+    """The JSON card. Raises AgentError if this is no agent of ``env_id`` (None: of any puzzle)."""
+    file = locate(path)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            card = json.loads(archive.read(_CARD))
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
+        raise AgentError(f"{file} is not a puzzlegym agent, or is damaged ({error})") from None
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        raise AgentError(f"{file} is not of the format {FORMAT}: it may come from another version of puzzlegym")
+    if env_id is not None and card.get("env_id") != env_id:
+        raise AgentError(f"{file} was trained on {card.get('env_id')}, not on {env_id}")
+    return card
+
+
+def _arrays(path: Path, member: str) -> dict[str, NDArray[Any]]:
+    file = locate(path)
+    try:
+        with zipfile.ZipFile(file) as archive, np.load(io.BytesIO(archive.read(member)), allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
+        raise AgentError(f"{file} is damaged: {member} cannot be read ({error})") from None
+
+
+def load_weights(path: Path) -> dict[str, NDArray[Any]]:
+    """The network's arrays by name."""
+    return _arrays(path, _WEIGHTS)
+
+
+def load_trainer(path: Path) -> dict[str, NDArray[Any]]:
+    """What training needs to go on: optimiser, normaliser, random states."""
+    return _arrays(path, _TRAINER)

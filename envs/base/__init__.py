@@ -1,0 +1,1 @@
+"""The Gymnasium machinery, written once; it names no puzzle."""

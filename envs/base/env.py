@@ -1,0 +1,112 @@
+"""The single environment of every puzzle: a thin Gymnasium view of a batch of one."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from ..common.rng import seed_words
+from .batch import Batch, Outcome
+from .puzzle import Puzzle
+
+_THE_ONE = np.ones(1, dtype=np.bool_)
+
+
+class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
+    """Life cycle, masks, snapshots and text of one game. A puzzle's subclass sets ``puzzle`` and its arguments."""
+
+    puzzle: ClassVar[Puzzle]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "human"], "render_fps": 4}  # type: ignore[misc]
+
+    def __init__(self, render_mode: str | None = None, **arguments: Any) -> None:
+        """``arguments`` are the puzzle's parameters; ValueError for a value that it does not accept."""
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']} or None, not {render_mode!r}")
+        self.render_mode = render_mode
+        self.observation_space = self.puzzle.observation_space
+        self.action_space = self.puzzle.action_space  # type: ignore[assignment]
+        self._batch = Batch(self.puzzle, 1, arguments)
+        self._actions = np.zeros(1, dtype=np.int64)
+        self._started = False
+        self._over = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        """Start a game. ``seed`` makes it repeatable; without one the generator goes on. ``options``: see the class."""
+        words = {}
+        if seed is not None:
+            words[0] = int(seed_words([seed])[0])
+        elif not self._started:
+            words[0] = int(self.np_random.integers(2**63))
+        out = self._batch.start(options, _THE_ONE, words)
+        super().reset(seed=seed)
+        self._started = True
+        return self._show(out)
+
+    def step(self, action: int) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
+        """One move. Raises ResetNeeded before ``reset`` and after the end, ValueError for no action of the space."""
+        if not self._started or self._over:
+            self._refuse()
+        self._actions[0] = action if type(action) is int else self._whole(action)
+        out, _ = self._batch.step(self._actions)
+        obs, info = self._show(out)
+        return obs, float(out.reward[0]), self._over, False, info
+
+    def _refuse(self) -> None:
+        raise ResetNeeded("the game is over: call reset() first" if self._started else "call reset() before step()")
+
+    def _whole(self, action: Any) -> int:
+        try:
+            if isinstance(action, (bool, np.bool_)):
+                raise TypeError
+            return operator.index(action)
+        except TypeError:
+            raise ValueError(f"an action is a whole number of {self.action_space}, not {action!r}") from None
+
+    def _show(self, out: Outcome) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        self._over = not out.mask[0].any()
+        info: dict[str, Any] = {"action_mask": out.mask[0]}
+        for (name, kind), number in zip(self.puzzle.info.items(), out.info[:, 0].tolist(), strict=True):
+            info[name] = kind(number)
+        if self.render_mode == "human":
+            print(self._text(), flush=True)
+        return out.obs[0], info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which actions are legal now (bool ``[actions]``; the name that sb3-contrib looks for)."""
+        if not self._started:
+            self._refuse()
+        return self._batch.look().mask[0].astype(np.bool_)
+
+    def get_state(self) -> Any:
+        """A full snapshot of the game with its generator."""
+        if not self._started:
+            raise ResetNeeded("there is no game yet: call reset() first")
+        return self.puzzle.to_state(self._batch.rows[0])
+
+    def set_state(self, state: Any) -> None:
+        """Put a snapshot back; the game goes on exactly as it did from there. ValueError for an impossible one."""
+        row = np.zeros(self.puzzle.words, dtype=np.uint64)
+        self.puzzle.from_state(state, row)
+        self._batch.rows[0] = row
+        self._started = True
+        self._over = not self._batch.look().mask[0].any()
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """The game as text (``"ansi"``); ``"human"`` printed it already."""
+        if self.render_mode is None:
+            gymnasium.logger.warn('render() needs a render_mode, such as gymnasium.make(..., render_mode="ansi")')
+        if self.render_mode != "ansi":
+            return None
+        if not self._started:
+            raise ResetNeeded("there is nothing to render yet: call reset() first")
+        return self._text()
+
+    def _text(self) -> str:
+        return self.puzzle.ansi(self._batch.rows[0])

@@ -1,0 +1,91 @@
+"""What a puzzle supplies to the Gymnasium machinery: data and functions, no life cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+Row = NDArray[np.uint64]
+Board = NDArray[np.uint8]
+
+
+class StateLike(Protocol):
+    """A puzzle's readable snapshot."""
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A constructor argument that the compiled rules read.
+
+    ``encode`` checks one value and returns the integers that it writes into a game's configuration row, from
+    ``column`` on; it raises ValueError with a line that says what is accepted.
+    """
+
+    default: Any
+    column: int
+    encode: Callable[[Any], tuple[int, ...]]
+    is_option: bool = False  # may ``reset(options=...)`` override it for one game?
+
+
+@dataclass(frozen=True)
+class Puzzle:
+    """Everything that tells one puzzle from another.
+
+    The kernels work on state rows, uint64 ``[N, words]`` that begin with the head of ``common.rows``:
+
+    * ``step_rows(rows, config, actions, limit, pending, obs, mask, reward, terminated, truncated, info) -> ended``
+    * ``refresh_rows(rows, config, which, deal, obs, mask, info)``
+
+    with ``config`` int64 ``[N, config_width]``, ``obs`` uint8 ``[N, squares]``, ``mask`` int8 ``[N, actions]`` and
+    ``info`` int64 ``[len(info), N]``.
+    """
+
+    words: int
+    config_width: int
+    observation_space: spaces.Box
+    action_space: spaces.Discrete
+    info: Mapping[str, type]  # names and types of the info numbers, in the kernels' order
+    parameters: Mapping[str, Parameter]
+    step_rows: Callable[..., int]
+    refresh_rows: Callable[..., None]
+    check_board: Callable[[Any], Board]
+    pack_board: Callable[[Row, Board], None]
+    to_state: Callable[[Row], Any]
+    from_state: Callable[[Any, Row], None]
+    ansi: Callable[[Row], str]
+    board_types: tuple[type, ...] = field(default=(str, Mapping))
+
+    @property
+    def actions(self) -> int:
+        """Size of the action space."""
+        return int(self.action_space.n)
+
+    def configure(self, values: Mapping[str, Any]) -> NDArray[np.int64]:
+        """The configuration row (int64 ``[config_width]``) of constructor arguments; all must be known and valid."""
+        config = np.zeros(self.config_width, dtype=np.int64)
+        for name, parameter in self.parameters.items():
+            self.write_parameter(config, name, values.get(name, parameter.default))
+        return config
+
+    def write_parameter(self, config: NDArray[np.int64], name: str, value: Any) -> None:
+        """Check one value and write it into a configuration row."""
+        parameter = self.parameters[name]
+        numbers = parameter.encode(value)
+        config[parameter.column : parameter.column + len(numbers)] = numbers
+
+    def split_boards(self, value: Any, n: int) -> list[Board]:
+        """The ``board`` option as one checked board per game: one for all, or a stack or list of ``n``."""
+        stacked = isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], self.board_types)
+        if stacked or (isinstance(value, np.ndarray) and value.ndim == len(self.observation_space.shape) + 1):
+            if len(value) != n:
+                raise ValueError(f"option 'board' must hold one board, or one for each of the {n} environments")
+            return [self.check_board(board) for board in value]
+        return [self.check_board(value)] * n

@@ -1,0 +1,124 @@
+"""Writing to a terminal or into a pipe."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import re
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
+from typing import TextIO
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_HOME, _CLEAR, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[2J", "\x1b[K", "\x1b[J"
+_HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+_NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+_TERMINATED = 128 + signal.SIGTERM
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Can the stream show a picture in place?"""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def plain(text: str) -> str:
+    """``text`` without colour codes."""
+    return _COLOUR.sub("", text)
+
+
+class Frames:
+    """Pictures one after another: in place on a terminal, else below each other without any control codes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to ``stream``."""
+        self.stream = stream
+        self.in_place = is_terminal(stream)
+
+    @property
+    def width(self) -> int:
+        """Columns to fill: those of the terminal, 80 in a pipe."""
+        return shutil.get_terminal_size().columns if self.in_place else 80
+
+    def show(self, lines: list[str]) -> None:
+        """Show one picture; what does not fit the terminal is cut off below."""
+        if not self.in_place:
+            self.stream.write(plain("\n".join(lines)).rstrip() + "\n\n")
+        else:
+            # Overwriting beats clearing first: nothing flickers. The last row stays free for the line after the end.
+            visible = lines[: shutil.get_terminal_size().lines - 1]
+            body = "".join(f"{line}{_CLEAR_LINE}\n" for line in visible)
+            self.stream.write(_HOME + body + _CLEAR_BELOW)
+        self.stream.flush()
+
+    @contextmanager
+    def open(self) -> Iterator[Frames]:
+        """Prepare the terminal and give it back as it was, whatever happens."""
+        if not self.in_place:
+            yield self
+            return
+        with _handled(signal.SIGTERM, _exit):  # so that `finally` below runs
+            try:
+                self.stream.write(_HIDE_CURSOR + _NO_WRAP + _CLEAR)
+                yield self
+            finally:
+                self.stream.write(_WRAP + _SHOW_CURSOR)
+                self.stream.flush()
+
+
+@contextmanager
+def _handled(number: int, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle a signal while inside; only the main thread may and needs to."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def _exit(_signal: int, _frame: FrameType | None) -> None:
+    sys.exit(_TERMINATED)
+
+
+def _interrupt(_signal: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but a little later if compiled code is just being cached: it would be lost there."""
+    while frame is not None:
+        if frame.f_code.co_name.startswith("_raw_object_cache"):  # a callback from C, which swallows exceptions
+            threading.Timer(0.02, _thread.interrupt_main).start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def interruptible() -> AbstractContextManager[None]:
+    """Let Ctrl-C work at any time, while numba compiles, too."""
+    return _handled(signal.SIGINT, _interrupt)
+
+
+@contextmanager
+def progress(description: str, total: int) -> Iterator[Callable[[int, int, int], None] | None]:
+    """A bar on stderr for ``evaluate``'s progress; None where stderr is no terminal."""
+    if not is_terminal(sys.stderr):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("games"),
+        TextColumn("{task.fields[moves]:,} moves"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=total, moves=0)
+        yield lambda done, _total, moves: bar.update(task, completed=done, moves=moves)

@@ -1,0 +1,124 @@
+"""The ``puzzlegym`` command: finds the subcommand, reads its options, turns what went wrong into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import gymnasium
+
+from .. import PUZZLES, __version__
+from ._console import interruptible
+
+PROGRAM = "puzzlegym"
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+# What `pip install "puzzlegym[train]"` brings, by import name.
+EXTRA = frozenset(
+    "PIL matplotlib rich sb3_contrib scipy stable_baselines3 tensorboard torch tqdm tyro".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A subcommand: the module that has its options (a dataclass) and ``run(options) -> exit code``, a line of help.
+
+    The module is imported only when the command is called, so that one that cannot be imported harms no other.
+    """
+
+    module: str
+    options: str
+    help: str
+
+
+COMMANDS: dict[str, Command] = {
+    "train": Command("train", "Train", "Train an agent, or go on with a saved run."),
+    "evaluate": Command("evaluate", "Evaluate", "Play held-out games with one or several agents and compare them."),
+    "watch": Command("watch", "Watch", "Watch an agent play one game in the terminal."),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line ``argv`` (default: the process's own) and return the exit code.
+
+    0: done, 2: the call or a file was wrong (one line on stderr says how), 130: stopped by Ctrl-C.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = arguments[0] if arguments else "--help"
+    if name in ("-h", "--help"):
+        print(overview())
+        return 0
+    if name == "--version":
+        print(f"{PROGRAM} {__version__}")
+        return 0
+    if name not in COMMANDS:
+        return _fail(PROGRAM, f"unknown command {name!r}: use {', '.join(COMMANDS)}")
+    return _guarded(name, arguments[1:])
+
+
+def overview() -> str:
+    """The help text of ``puzzlegym`` itself."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            f"usage: {PROGRAM} COMMAND ID [OPTIONS]",
+            "",
+            "Puzzles for reinforcement learning: train players, compare them, watch them.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            f"puzzles (ID): {', '.join(PUZZLES)}",
+            "",
+            f"'{PROGRAM} COMMAND --help' lists the options of a command, '{PROGRAM} --version' prints the version.",
+        ]
+    )
+
+
+def _guarded(name: str, arguments: list[str]) -> int:
+    program = f"{PROGRAM} {name}"
+    try:
+        with interruptible():
+            code = _call(COMMANDS[name], program, arguments)
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:  # the reader had enough (`| head`): nothing is wrong
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        _fail(program, "stopped")
+        return INTERRUPTED
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA:
+            raise
+        return _fail(program, f'{error.name} is not installed: pip install "puzzlegym[train]"')
+    except OSError as error:
+        return _fail(program, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (ValueError, gymnasium.error.Error) as error:
+        return _fail(program, str(error))
+
+
+def _call(command: Command, program: str, arguments: list[str]) -> int:
+    import tyro
+
+    module: Any = import_module(f".{command.module}", __package__)
+    try:
+        options = tyro.cli(getattr(module, command.options), prog=program, args=arguments)
+    except SystemExit as stop:  # after --help, or with a wrong option explained
+        return stop.code if isinstance(stop.code, int) else USAGE_ERROR
+    return int(module.run(options))
+
+
+def _fail(program: str, message: str) -> int:
+    print(f"{program}: {' '.join(message.split())}", file=sys.stderr)
+    return USAGE_ERROR
+
+
+if __name__ == "__main__":
+    sys.exit(main())

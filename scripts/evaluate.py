@@ -1,0 +1,165 @@
+"""``puzzlegym evaluate``: agents on held-out games, as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Annotated
+
+import tyro
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+from .. import PUZZLES
+from ..agents.evaluation import Evaluation, Rate, evaluate, games
+from ..agents.policy import Policy, load
+from ._console import progress
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Play whole games on held-out seeds with one or several agents; all of them play the same games."""
+
+    env_id: Annotated[
+        tyro.conf.Positional[str], tyro.conf.arg(metavar="ID", help=f"The puzzle: {' or '.join(PUZZLES)}.")
+    ]
+    agent: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|PATH [...]")]
+    """One or more: names (random, greedy) or paths of trained agents."""
+    episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 200
+    """Number of games."""
+    seed: Annotated[int, tyro.conf.arg(metavar="S")] = 0
+    """The games to play: same seed, same games."""
+    start_rank: Annotated[int, tyro.conf.arg(metavar="R")] = 0
+    """FreeCell only: cards up to this rank start at home (0: the numbered deals)."""
+    json: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Print JSON instead of a table: an object, or a list for several agents."""
+
+
+def run(options: Evaluate) -> int:
+    """Evaluate every agent in turn, print the results, return the exit code. Raises ValueError for bad options."""
+    if not options.agent:
+        raise ValueError("name at least one agent: --agent random, for example")
+    games(options.env_id, options.episodes, options.seed, start_rank=options.start_rank)  # bad options end it here
+    players = [(name, load(options.env_id, name)) for name in options.agent]
+    results = [_evaluate(options, name, player) for name, player in players]
+    if options.json:
+        found = [result.to_json() for result in results]
+        print(json.dumps(found if len(found) > 1 else found[0], indent=2))
+    else:
+        show(results, Console())
+    return 0
+
+
+def _evaluate(options: Evaluate, name: str, player: Policy) -> Evaluation:
+    with progress(short(name), options.episodes) as callback:
+        return evaluate(
+            options.env_id,
+            player,
+            options.episodes,
+            options.seed,
+            start_rank=options.start_rank,
+            agent=name,
+            progress=callback,
+        )
+
+
+def short(name: str) -> str:
+    """An agent as shown: a name as it is, a path by its last parts."""
+    parts = [part for part in os.path.normpath(name).split(os.sep) if part != "agent.zip"]
+    return parts[-1] if parts else name
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table; those with the highest ``order`` go first where the table is too wide."""
+
+    title: str
+    cell: Callable[[Evaluation], str]
+    order: float = 0
+
+
+def number(value: float) -> str:
+    """A figure with as many digits as are of use."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
+
+
+def percent(value: float) -> str:
+    """A share in percent that never rounds to none or to all."""
+    if value in (0, 1):
+        return f"{100 * value:.0f}%"
+    text = f"{100 * value:.1f}%"
+    return {"0.0%": "<0.1%", "100.0%": ">99.9%"}.get(text, text)
+
+
+def columns(results: Sequence[Evaluation]) -> list[Column]:
+    """All columns that say something about these results."""
+    rates = shown_rates(results)
+    several = len(rates) > 1
+    return [
+        Column("agent", lambda r: short(r.agent)),
+        Column("score", lambda r: number(r.score_mean)),
+        Column("95% CI", lambda r: f"{number(r.score_ci95[0])} - {number(r.score_ci95[1])}"),
+        Column("median", lambda r: number(r.score_median), order=2),
+        Column("max", lambda r: number(r.score_max), order=3),
+        *chain.from_iterable(_rate_columns(name, several, 1 - i / len(rates)) for i, name in enumerate(rates)),
+        Column("moves", lambda r: number(r.moves_mean), order=5),
+        Column("moves/s", lambda r: f"{r.moves_per_second:,.0f}", order=4),
+    ]
+
+
+def _rate_columns(name: str, several: bool, order: float) -> list[Column]:
+    """A rate, with its interval if it is the only one: several would not fit side by side."""
+
+    def interval(rate: Rate) -> str:
+        return f"{percent(rate.ci95[0])} - {percent(rate.ci95[1])}"
+
+    value = Column(name, lambda r: percent(r.rates[name].value), order)
+    return [value] if several else [value, Column("95% CI", lambda r: interval(r.rates[name]))]
+
+
+def shown_rates(results: Sequence[Evaluation]) -> list[str]:
+    """The rates up to the last that any agent has above zero, and the next one."""
+    names = list(results[0].rates)
+    above = [index for index, name in enumerate(names) if any(r.rates[name].value > 0 for r in results)]
+    return names[: (above[-1] if above else -1) + 2]
+
+
+def show(results: Sequence[Evaluation], console: Console) -> None:
+    """Print one table that fits the console."""
+    shown = columns(results)
+    table = _table(results, shown)
+    unbounded = console.options.update(max_width=10_000)
+    while Measurement.get(console, unbounded, table).maximum > console.width:
+        least = max(shown, key=lambda column: column.order)
+        if least.order == 0:
+            break
+        shown.remove(least)
+        table = _table(results, shown)
+    console.print(table)
+    console.print(_note(results), highlight=False)
+
+
+def _table(results: Sequence[Evaluation], shown: Sequence[Column]) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for column in shown:
+        table.add_column(column.title, justify="left" if column.title == "agent" else "right", no_wrap=True)
+    for result in results:
+        table.add_row(*(column.cell(result) for column in shown))
+    return table
+
+
+def _note(results: Sequence[Evaluation]) -> str:
+    first = results[0]
+    cards = f", start_rank {first.start_rank}" if first.start_rank else ""
+    rates = shown_rates(results)
+    reached = f"{rates[0]} ... {rates[-1]}: share of games that reached it. " if len(rates) > 1 else ""
+    illegal = ", ".join(f"{short(r.agent)} {r.illegal_moves:,}" for r in results if r.illegal_moves) or "none"
+    return (
+        f"{first.env_id}{cards}: {first.episodes:,} whole games, seed {first.seed}. Illegal moves: {illegal}.\n"
+        f"{reached}Intervals: bootstrap for the mean score, Wilson for rates."
+    )

@@ -1,0 +1,1 @@
+"""Plain training scripts to read and copy."""
