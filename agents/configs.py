@@ -11,10 +11,10 @@ class Curriculum:
     """FreeCell's difficulty: games start with all cards of rank <= ``start_rank`` at home; the rank goes down."""
 
     first_rank: int = 11
-    threshold: float = 0.8  # share of the frontier's last games to win before the next rank opens
+    threshold: float = 0.65  # share of the frontier's last games to win before the next rank opens
     window: int = 400
-    easier: float = 0.25  # share of games at ranks already passed
-    full: float = 0.0  # share of games at rank 0, whatever the frontier
+    easier: float = 0.15  # share of games at ranks already passed
+    full: float = 0.25  # share of games at rank 0, whatever the frontier
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class PPOConfig:
     env_id: str
     network: str
     network_arguments: dict[str, Any]
-    wrappers: tuple[str, ...]  # names in ``training.WRAPPERS``, innermost first
+    wrappers: tuple[str, ...]  # names in ``wrapping.WRAPPERS``, innermost first
     play_wrappers: tuple[str, ...] = ()  # of these, the ones that the trained agent needs when it plays
     env_arguments: dict[str, Any] = field(default_factory=dict)
     sample: bool = False  # does the trained agent sample its moves, or take the most likely one?

@@ -19,6 +19,7 @@ from ..envs.common.rng import Streams
 from .policy import Actions, Masks, Observations, Policy, check_id
 from .seeds import stream_deals, stream_seeds
 from .statistics import mean_interval, rate_interval
+from .wrapping import needed_by, wrap_batch
 
 Infos = Mapping[str, Any]
 Progress = Callable[[int, int, int], None]
@@ -196,7 +197,7 @@ def play(policy: Policy, chosen: Games, *, num_envs: int = DEFAULT_BATCH, progre
     """
     if num_envs < 1:
         raise ValueError(f"num_envs must be at least 1, not {num_envs}")
-    table = _Table(chosen, min(num_envs, len(chosen)))
+    table = _Table(chosen, min(num_envs, len(chosen)), needed_by(policy))
     try:
         table.warm_up(policy)
         return table.play(policy, progress)
@@ -207,10 +208,11 @@ def play(policy: Policy, chosen: Games, *, num_envs: int = DEFAULT_BATCH, progre
 class _Table:
     """The rows of a native batch and the games they are playing."""
 
-    def __init__(self, chosen: Games, rows: int) -> None:
+    def __init__(self, chosen: Games, rows: int, wrappers: tuple[str, ...]) -> None:
         self.chosen = chosen
         self.measures = MEASURES.get(chosen.env_id, _DEFAULT)
-        self.envs = cast(Any, gymnasium.make_vec(chosen.env_id, num_envs=rows, autoreset_mode="Disabled"))
+        batch = gymnasium.make_vec(chosen.env_id, num_envs=rows, autoreset_mode="Disabled")
+        self.envs = wrap_batch(batch, wrappers)
         total = len(chosen)
         self.scores = np.zeros(total)
         self.moves = np.zeros(total, dtype=np.int64)

@@ -7,6 +7,7 @@ where the mask is False, and values ``[B]``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..envs.freecell.state import CELLS, COLUMNS, DEPTH
 
 _CARDS = 53  # 52 cards and nothing
 _PLACES = 10  # 8 columns, the cells, the foundations
+_NEEDS = 8
 ILLEGAL = -1e8  # the logit of an illegal action, as in sb3-contrib
 
 
@@ -37,23 +39,20 @@ class OneHotMLP(nn.Module):
     def __init__(self, squares: int, values: int, actions: int, hidden: tuple[int, ...] = (256, 256)) -> None:
         """``squares`` of ``values`` kinds each; widths of the hidden layers."""
         super().__init__()
+        self.values = values
         self.first = nn.EmbeddingBag(squares * values, hidden[0], mode="sum")
         nn.init.orthogonal_(self.first.weight, np.sqrt(2))
         self.bias = nn.Parameter(torch.zeros(hidden[0]))
         self.body = nn.Sequential(
-            *(
-                part
-                for a, b in zip(hidden[:-1], hidden[1:], strict=True)
-                for part in (_orthogonal(nn.Linear(a, b), np.sqrt(2)), nn.ReLU())
-            )
+            *(part for a, b in pairwise(hidden) for part in (_orthogonal(nn.Linear(a, b), np.sqrt(2)), nn.ReLU()))
         )
         self.logits = _orthogonal(nn.Linear(hidden[-1], actions), 0.01)
         self.value = _orthogonal(nn.Linear(hidden[-1], 1), 1.0)
-        self.register_buffer("offset", torch.arange(squares) * values, persistent=False)
 
     def forward(self, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and values."""
-        squares = obs.flatten(1).int() + self.offset.int()
+        squares = obs.flatten(1).int()
+        squares = squares + torch.arange(0, squares.shape[1] * self.values, self.values, dtype=torch.int32)
         hidden = self.body(F.relu(self.first(squares) + self.bias))
         return torch.where(masks, self.logits(hidden), ILLEGAL), self.value(hidden).squeeze(1)
 
@@ -61,8 +60,9 @@ class OneHotMLP(nn.Module):
 class CardNet(nn.Module):
     """FreeCell: columns as sums of cards by their distance from the open end; one score per legal move.
 
-    A column is a sum of embeddings[card, places from its open end], through a small network. The sum over columns with
-    cells and foundations is the global view. A move is scored from its card, how deep that lies, the card it uncovers,
+    A column is a sum of embeddings[card, places from its open end] and [how soon it can go home, whether it lies in
+    order, places from its open end], through a small network. The sum over columns with cells and foundations is the
+    global view. A move is scored from its card, how deep that lies, the card it uncovers,
     its column, its destination and the global view; only legal moves are scored, a dozen of the 520. The order of
     columns and cells does not matter to it.
     """
@@ -71,6 +71,7 @@ class CardNet(nn.Module):
         """``width`` of embeddings, ``hidden`` of column and global layers, ``heads`` of the move layers."""
         super().__init__()
         self.cards = nn.EmbeddingBag(_CARDS * DEPTH, width, mode="sum", padding_idx=0)
+        self.needs = nn.EmbeddingBag(_NEEDS * 2 * DEPTH, width, mode="sum", padding_idx=0)
         self.column = nn.Sequential(
             nn.ReLU(), nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
         )
@@ -86,14 +87,24 @@ class CardNet(nn.Module):
         self.source = nn.Linear(hidden, heads)
         self.target = nn.Linear(hidden, heads)
         self.view = nn.Linear(hidden, heads)
+        self.moved_need = nn.Embedding(2 * _NEEDS, heads)
+        self.uncovered_need = nn.Embedding(_NEEDS, heads)
         self.place = nn.Embedding(2 * _PLACES, heads)  # kinds of source and target: column, cell, foundation
-        self.score = nn.Sequential(nn.ReLU(), nn.Linear(heads, heads), nn.ReLU(), nn.Linear(heads, 1))
-        for table in (self.cards, self.cells, self.home, self.empty_cells):
+        last = nn.Linear(heads, 1)
+        self.score = nn.Sequential(nn.ReLU(), nn.Linear(heads, heads), nn.ReLU(), last)
+        for table in (self.cards, self.needs, self.cells, self.home, self.empty_cells):
             nn.init.normal_(table.weight, std=0.3)
-        for embedding in (self.moved, self.depth, self.uncovered, self.covered, self.place):
+        for embedding in (
+            self.moved,
+            self.depth,
+            self.uncovered,
+            self.covered,
+            self.moved_need,
+            self.uncovered_need,
+            self.place,
+        ):
             nn.init.normal_(embedding.weight, std=0.3)
-        nn.init.normal_(self.score[3].weight, std=0.01)
-        self.register_buffer("kind", torch.tensor([0] * COLUMNS + [1, 2]), persistent=False)
+        nn.init.normal_(last.weight, std=0.01)
 
     def forward(self, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and values."""
@@ -103,30 +114,60 @@ class CardNet(nn.Module):
         length = (columns != 0).sum(2)
         depth = (length[:, :, None] - 1 - torch.arange(DEPTH)).clamp(min=0)  # 0 at the open end
         index = torch.where(columns != 0, columns * DEPTH + depth, 0)
-        column = self.column(self.cards(index.reshape(n * COLUMNS, DEPTH))).view(n, COLUMNS, -1)
         cells, home = board[:, 0, :CELLS], board[:, 0, CELLS:]
+        need = _needs(board, home)
+        kind = need[:, 1:] * 2 + _in_order(board)  # [B, 19, 8]
+        kinds = torch.where(columns != 0, kind.transpose(1, 2) * DEPTH + depth, 0)
+        bags = self.cards(index.reshape(n * COLUMNS, DEPTH)) + self.needs(kinds.reshape(n * COLUMNS, DEPTH))
+        column = self.column(bags).view(n, COLUMNS, -1)
         home = torch.where(home == 0, _CARDS + torch.arange(CELLS), home)
         rest = self.cells(cells) + self.empty_cells((cells == 0).sum(1)) + self.home(home)
         whole = self.whole(column.sum(1) / COLUMNS + rest)
-        return self._logits(board, length, column, whole, masks), self.value(whole).squeeze(1)
+        return self._logits(board, need, length, column, whole, masks), self.value(whole).squeeze(1)
 
-    def _logits(self, board: Tensor, length: Tensor, column: Tensor, whole: Tensor, masks: Tensor) -> Tensor:
+    def _logits(
+        self, board: Tensor, need: Tensor, length: Tensor, column: Tensor, whole: Tensor, masks: Tensor
+    ) -> Tensor:
         """Scores of the legal moves at their places among the actions, ``ILLEGAL`` elsewhere."""
         game, action = masks.nonzero(as_tuple=True)
         card, to = action // _PLACES + 1, action % _PLACES
         row, place = _find(board, game, card)
         flat = board.flatten(1)
         in_column = row > 0
-        under = torch.where(in_column & (row > 1), flat[game, ((row - 1) * COLUMNS + place).clamp(min=0)], 0)
+        below = ((row - 1) * COLUMNS + place).clamp(min=0)
+        under = torch.where(in_column & (row > 1), flat[game, below], 0)
+        under_need = torch.where(under > 0, need.flatten(1)[game, below], 0)
+        own_need = need.flatten(1)[game, row * COLUMNS + place] * 2 + _stacks(card, under)
         depth = torch.where(in_column, length[game, place.clamp(max=COLUMNS - 1)] - row, 0)
         end = length[game, to.clamp(max=COLUMNS - 1)]
         top = torch.where(to < COLUMNS, flat[game, end * COLUMNS + to.clamp(max=COLUMNS - 1)] * (end > 0), 0)
         sources = F.pad(self.source(column), (0, 0, 0, 2))[game, torch.where(in_column, place, COLUMNS)]
         targets = F.pad(self.target(column), (0, 0, 0, 2))[game, to]
-        kinds = self.place((~in_column).long() * _PLACES + self.kind[to])
+        kinds = self.place((~in_column).long() * _PLACES + (to - COLUMNS + 1).clamp(min=0))
         small = self.moved(card) + self.depth(depth) + self.uncovered(under) + self.covered(top) + kinds
+        small = small + self.moved_need(own_need) + self.uncovered_need(under_need)
         score = self.score(small + sources + targets + self.view(whole)[game]).squeeze(1)
         return torch.full(masks.shape, ILLEGAL).index_put((game, action), score)
+
+
+def _needs(board: Tensor, home: Tensor) -> Tensor:
+    """How many cards of its suit must go home before each square's card and with it (0: no card, at most 7)."""
+    counts = torch.where(home < _CARDS, home + 3, 0) // 4  # cards home, by suit
+    suit = (board - 1).clamp(min=0) % 4
+    home_of = counts.gather(1, suit.flatten(1)).view_as(board)
+    return torch.where(board > 0, ((board + 3) // 4 - home_of).clamp(0, _NEEDS - 1), 0)
+
+
+def _stacks(card: Tensor, on: Tensor) -> Tensor:
+    """1 where ``card`` lies in order on ``on``: one rank lower, of the other colour; else 0 (cards are id + 1)."""
+    suit, other = (card - 1) % 4, (on - 1) % 4
+    red, other_red = (suit == 1) | (suit == 2), (other == 1) | (other == 2)
+    return ((on > 0) & ((card + 3) // 4 + 1 == (on + 3) // 4) & (red != other_red)).long()
+
+
+def _in_order(board: Tensor) -> Tensor:
+    """Of each column square (``[B, 19, 8]``): does its card lie in order on the one beneath?"""
+    return F.pad(_stacks(board[:, 2:], board[:, 1:-1]), (0, 0, 1, 0))
 
 
 def _find(board: Tensor, game: Tensor, card: Tensor) -> tuple[Tensor, Tensor]:

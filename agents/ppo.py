@@ -52,9 +52,15 @@ def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:
     )
 
 
+def network_of(learner: Learner) -> nn.Module:
+    """The learner's network."""
+    network: nn.Module = learner.policy.net  # type: ignore[assignment]
+    return network
+
+
 def weights_of(learner: Learner) -> dict[str, NDArray[Any]]:
     """The network's arrays by name."""
-    return {name: value.numpy().copy() for name, value in learner.policy.net.state_dict().items()}
+    return {name: value.numpy().copy() for name, value in network_of(learner).state_dict().items()}
 
 
 def load_network(network: nn.Module, weights: dict[str, NDArray[Any]], source: Path) -> None:
@@ -108,7 +114,7 @@ class NetworkPolicy:
             return np.asarray(logits.argmax(1).numpy())
         chances = torch.softmax(logits.double(), 1).cumsum(1).numpy()
         targets = rng.uniform()[:, None] * chances[:, -1:]
-        return np.minimum((chances <= targets).sum(1), chances.shape[1] - 1)
+        return np.asarray(np.minimum((chances <= targets).sum(1), chances.shape[1] - 1))
 
 
 def load_policy(path: Path, env_id: str) -> NetworkPolicy:

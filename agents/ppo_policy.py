@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.buffers import RolloutBuffer
-from torch import Tensor
+from torch import Tensor, nn
 
 from .networks import build
 
@@ -33,8 +33,8 @@ class PuzzlePolicy(MaskableActorCriticPolicy):
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
     def _build(self, lr_schedule: Any) -> None:
-        self.net = build(self.network, self.network_arguments)
-        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
+        self.net: nn.Module = build(self.network, self.network_arguments)
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def _log_probs(self, obs: Tensor, masks: Any) -> tuple[Tensor, Tensor]:
         """Log-probabilities ``[B, A]`` over the legal actions (all, without masks) and values ``[B, 1]``."""
@@ -59,13 +59,13 @@ class PuzzlePolicy(MaskableActorCriticPolicy):
         entropy = -(log_probs.exp() * log_probs).sum(1)
         return values, log_probs.gather(1, actions[:, None]).squeeze(1), entropy
 
-    def predict_values(self, obs: Tensor) -> Tensor:
+    def predict_values(self, obs: Tensor) -> Tensor:  # type: ignore[override]
         """Values ``[B, 1]``."""
         nothing = torch.zeros((len(obs), int(self.action_space.n)), dtype=torch.bool)  # type: ignore[attr-defined]
         values: Tensor = self.net(obs, nothing)[1]
         return values[:, None]
 
-    def _predict(
+    def _predict(  # type: ignore[override]
         self, observation: Tensor, deterministic: bool = False, action_masks: NDArray[np.bool_] | None = None
     ) -> Tensor:
         return self.forward(observation, deterministic, action_masks)[0]
@@ -82,6 +82,6 @@ class LeanMaskBuffer(MaskableRolloutBuffer):
 
     def reset(self) -> None:
         """Empty the buffer."""
-        self.mask_dims = int(self.action_space.n)
+        self.mask_dims = int(self.action_space.n)  # type: ignore[attr-defined]
         self.action_masks = np.zeros((self.buffer_size, self.n_envs, self.mask_dims), dtype=np.bool_)
         RolloutBuffer.reset(self)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from .. import PUZZLES
 from ..agents.evaluation import games
 from ..agents.policy import Policy, load
+from ..agents.wrapping import needed_by, wrap_single
 from ..envs.common.rng import Streams
 from ..envs.freecell.deals import CLASSIC_DEALS
 from ._console import Frames
@@ -112,7 +113,7 @@ def run(options: Watch) -> int:
     seed = secrets.randbelow(_SEEDS) if options.seed is None else options.seed
     setting = _setting(options, seed)
     policy = load(options.env_id, options.agent)
-    env = gymnasium.make(options.env_id, render_mode="ansi", disable_env_checker=True)
+    env = wrap_single(gymnasium.make(options.env_id, render_mode="ansi", disable_env_checker=True), needed_by(policy))
     try:
         title = f"{options.env_id}, agent {options.agent}, seed {seed}"
         words = WORDS.get(options.env_id, _PLAIN)

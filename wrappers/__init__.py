@@ -1,8 +1,28 @@
-"""Wrappers for single environments and for native batches."""
+"""Wrappers for single environments and, under names that end in ``Vector``, for native batches.
+
+From the environment outwards: rewards and masks first, observations last.
+"""
 
 if __name__ == "wrappers":
     raise ImportError("import puzzlegym.wrappers instead: the repository root is the package 'puzzlegym'")
 
+from .illegal_move import IllegalMove, IllegalMoveVector
+from .mask import MaskInObservation, MaskInObservationVector
 from .no_repeat import NoRepeat, NoRepeatVector
+from .one_hot import OneHotObservation, OneHotObservationVector
+from .shaping import ShapedReward2048, ShapedReward2048Vector, ShapedRewardFreeCell, ShapedRewardFreeCellVector
 
-__all__ = ["NoRepeat", "NoRepeatVector"]
+__all__ = [
+    "IllegalMove",
+    "IllegalMoveVector",
+    "MaskInObservation",
+    "MaskInObservationVector",
+    "NoRepeat",
+    "NoRepeatVector",
+    "OneHotObservation",
+    "OneHotObservationVector",
+    "ShapedReward2048",
+    "ShapedReward2048Vector",
+    "ShapedRewardFreeCell",
+    "ShapedRewardFreeCellVector",
+]

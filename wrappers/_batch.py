@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -19,6 +19,11 @@ AnyVectorEnv = VectorEnv[Any, Any, Any]
 Infos = dict[str, Any]
 Step = tuple[Any, Any, bool, bool, Infos]
 VectorStep = tuple[Any, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], Infos]
+
+if TYPE_CHECKING:
+    _VectorBase = VectorWrapper[Any, Any, Any, Any, Any]
+else:
+    _VectorBase = VectorWrapper  # older releases of Gymnasium have no type parameters here
 
 
 def batch_of(env: AnyEnv | AnyVectorEnv, kind: type[PuzzleEnv] | type[PuzzleVectorEnv]) -> Batch:
@@ -59,7 +64,7 @@ def _method(env: AnyVectorEnv, name: str) -> Any:
     return getattr(env, name)
 
 
-class PuzzleVectorWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
+class PuzzleVectorWrapper(_VectorBase):
     """A wrapper of a native batch through which the puzzle's own methods can be reached."""
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -79,3 +84,11 @@ class PuzzleVectorWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     def set_state(self, rows: NDArray[np.uint64]) -> None:
         """Put back what ``get_state`` returned."""
         _method(self.env, "set_state")(rows)
+
+
+def end_games(env: AnyVectorEnv, which: NDArray[np.bool_]) -> None:
+    """Tell the batch beneath ``env`` that the games in ``which`` are over, so that it resets them as its mode says."""
+    inner = env.unwrapped
+    if not isinstance(inner, PuzzleVectorEnv):
+        raise TypeError(f"expected a {PuzzleVectorEnv.__name__} (possibly wrapped), got {inner}")
+    inner._ended = inner._ended | which

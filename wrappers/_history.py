@@ -43,11 +43,11 @@ class History:
 
     def repeats(self, actions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of these actions lead back from the positions of the last look (bool ``[N]``)."""
-        return self._back[self._every, actions] != 0
+        return np.asarray(self._back[self._every, actions] != 0)
 
     def begun(self) -> NDArray[np.bool_]:
         """Which games have had no step yet (bool ``[N]``)."""
-        return self._batch.steps() == 0
+        return np.asarray(self._batch.steps() == 0)
 
     def restart(self) -> None:
         """Begin anew with all games where they stand."""

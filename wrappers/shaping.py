@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from ..envs.freecell import FreeCellEnv, FreeCellVectorEnv
 from ..envs.puzzle2048 import Puzzle2048Env, Puzzle2048VectorEnv
-from ..envs.puzzle2048.rules import merge_rows
-from ..envs.puzzle2048.state import MAX_EXPONENT
+from ..envs.puzzle2048.rules import EXPONENTS, merge_rows
 from ._batch import AnyEnv, AnyVectorEnv, Infos, PuzzleVectorWrapper, SingleWrapper, Step, VectorStep, batch_of
 from ._history import History
 
 
 def _merge_worth(base: float, slope: float, start: int, power: float) -> NDArray[np.float64]:
-    exponents = np.arange(MAX_EXPONENT + 1)
+    exponents = np.arange(EXPONENTS)
     return np.asarray(base + slope * np.maximum(0, exponents - start) ** power, dtype=np.float64)
 
 
@@ -108,9 +107,9 @@ class ShapedRewardFreeCell(SingleWrapper):
     Example:
         >>> import gymnasium, puzzlegym
         >>> from puzzlegym.wrappers import ShapedRewardFreeCell
-        >>> env = ShapedRewardFreeCell(gymnasium.make("FreeCell-v0", deal=1))
+        >>> env = ShapedRewardFreeCell(gymnasium.make("FreeCell-v0", deal=9))
         >>> obs, info = env.reset(seed=0)
-        >>> env.step(208)[1], env.step(206)[1]  # 6C to a cell, and back
+        >>> env.step(298)[1], env.step(297)[1]  # 8D to a cell, and back
         (0.0, -0.1)
     """
 
@@ -147,9 +146,9 @@ class ShapedRewardFreeCellVector(PuzzleVectorWrapper):
     Example:
         >>> import gymnasium, puzzlegym
         >>> from puzzlegym.wrappers import ShapedRewardFreeCellVector
-        >>> venv = ShapedRewardFreeCellVector(gymnasium.make_vec("FreeCell-v0", num_envs=2, deal=1))
+        >>> venv = ShapedRewardFreeCellVector(gymnasium.make_vec("FreeCell-v0", num_envs=2, deal=9))
         >>> obs, infos = venv.reset(seed=0)
-        >>> venv.step([208, 208])[1], venv.step([206, 98])[1]  # 6C to a cell; back, or another card
+        >>> venv.step([298, 298])[1], venv.step([297, 98])[1]  # 8D to a cell; back, or another card
         (array([0., 0.]), array([-0.1,  0. ]))
     """
 
@@ -159,7 +158,7 @@ class ShapedRewardFreeCellVector(PuzzleVectorWrapper):
         self._history = History(batch_of(env, FreeCellVectorEnv))
         self._win, self._repeat = win, repeat
 
-    def reset(  # type: ignore[override]
+    def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, Infos]:
         """Start games and their histories; those that ``reset_mask`` leaves out keep theirs."""

@@ -127,7 +127,7 @@ class Batch:
 
     def over(self) -> NDArray[np.bool_]:
         """Which games have ended (bool ``[N]``)."""
-        return (self.rows[:, STATUS] & OVER) != 0
+        return np.asarray((self.rows[:, STATUS] & OVER) != 0)
 
     def steps(self) -> NDArray[np.uint64]:
         """Steps since each game began (uint64 ``[N]``)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import gymnasium
@@ -10,7 +11,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from ..common.rng import seed_words
+from ..common.rng import check_seed, seed_words
 from .batch import Batch, Outcome
 from .puzzle import Puzzle
 
@@ -28,8 +29,9 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(f"render_mode must be one of {self.metadata['render_modes']} or None, not {render_mode!r}")
         self.render_mode = render_mode
-        self.observation_space = self.puzzle.observation_space
-        self.action_space = self.puzzle.action_space  # type: ignore[assignment]
+        # Spaces hold a generator for sampling: every environment has its own.
+        self.observation_space = deepcopy(self.puzzle.observation_space)  # type: ignore[assignment]
+        self.action_space = deepcopy(self.puzzle.action_space)  # type: ignore[assignment]
         self._batch = Batch(self.puzzle, 1, arguments)
         self._actions = np.zeros(1, dtype=np.int64)
         self._started = False
@@ -41,7 +43,7 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         """Start a game. ``seed`` makes it repeatable; without one the generator goes on. ``options``: see the class."""
         words = {}
         if seed is not None:
-            words[0] = int(seed_words([seed])[0])
+            words[0] = int(seed_words([check_seed(seed)])[0])
         elif not self._started:
             words[0] = int(self.np_random.integers(2**63))
         out = self._batch.start(options, _THE_ONE, words)
@@ -53,7 +55,7 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         """One move. Raises ResetNeeded before ``reset`` and after the end, ValueError for no action of the space."""
         if not self._started or self._over:
             self._refuse()
-        self._actions[0] = action if type(action) is int else self._whole(action)
+        self._actions[0] = self._whole(action)
         out, _ = self._batch.step(self._actions)
         obs, info = self._show(out)
         return obs, float(out.reward[0]), self._over, False, info
@@ -65,9 +67,12 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         try:
             if isinstance(action, (bool, np.bool_)):
                 raise TypeError
-            return operator.index(action)
+            number = operator.index(action)
         except TypeError:
-            raise ValueError(f"an action is a whole number of {self.action_space}, not {action!r}") from None
+            number = -1
+        if not 0 <= number < self.puzzle.actions:
+            raise ValueError(f"an action is a whole number of {self.action_space}, not {action!r}; nothing changed")
+        return number
 
     def _show(self, out: Outcome) -> tuple[NDArray[np.uint8], dict[str, Any]]:
         self._over = not out.mask[0].any()
@@ -82,7 +87,8 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         """Which actions are legal now (bool ``[actions]``; the name that sb3-contrib looks for)."""
         if not self._started:
             self._refuse()
-        return self._batch.look().mask[0].astype(np.bool_)
+        masks: NDArray[np.bool_] = self._batch.look().mask[0].view(np.bool_)
+        return masks
 
     def get_state(self) -> Any:
         """A full snapshot of the game with its generator."""
@@ -98,7 +104,7 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         self._started = True
         self._over = not self._batch.look().mask[0].any()
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The game as text (``"ansi"``); ``"human"`` printed it already."""
         if self.render_mode is None:
             gymnasium.logger.warn('render() needs a render_mode, such as gymnasium.make(..., render_mode="ansi")')

@@ -70,6 +70,9 @@ class Puzzle:
 
     def configure(self, values: Mapping[str, Any]) -> NDArray[np.int64]:
         """The configuration row (int64 ``[config_width]``) of constructor arguments; all must be known and valid."""
+        unknown = set(values) - set(self.parameters)
+        if unknown:
+            raise TypeError(f"unknown argument {sorted(unknown)[0]!r}; accepted: {', '.join(self.parameters)}")
         config = np.zeros(self.config_width, dtype=np.int64)
         for name, parameter in self.parameters.items():
             self.write_parameter(config, name, values.get(name, parameter.default))
@@ -81,10 +84,18 @@ class Puzzle:
         numbers = parameter.encode(value)
         config[parameter.column : parameter.column + len(numbers)] = numbers
 
+    def _is_board(self, value: Any) -> bool:
+        """Is this one whole board, in any of its forms but nested lists?"""
+        whole = isinstance(value, np.ndarray) and value.ndim == len(self.observation_space.shape)
+        return whole or isinstance(value, self.board_types)
+
     def split_boards(self, value: Any, n: int) -> list[Board]:
         """The ``board`` option as one checked board per game: one for all, or a stack or list of ``n``."""
-        stacked = isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], self.board_types)
-        if stacked or (isinstance(value, np.ndarray) and value.ndim == len(self.observation_space.shape) + 1):
+        if isinstance(value, (list, tuple)) and any(self._is_board(one) for one in value):
+            stacked = True
+        else:
+            stacked = isinstance(value, np.ndarray) and value.ndim == len(self.observation_space.shape) + 1
+        if stacked:
             if len(value) != n:
                 raise ValueError(f"option 'board' must hold one board, or one for each of the {n} environments")
             return [self.check_board(board) for board in value]

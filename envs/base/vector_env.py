@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from ..common.rng import seed_words
+from ..common.rng import check_seed, seed_words
 from .batch import Batch, Outcome
 from .puzzle import Puzzle
 
@@ -40,16 +41,17 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         self.num_envs, self.render_mode = num_envs, render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
-        self.single_observation_space = self.puzzle.observation_space
-        self.single_action_space = self.puzzle.action_space
+        self.single_observation_space = deepcopy(self.puzzle.observation_space)
+        self.single_action_space = deepcopy(self.puzzle.action_space)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._limit = max_episode_steps if max_episode_steps is not None and max_episode_steps > 0 else 0
         self._batch = Batch(self.puzzle, num_envs, arguments)
         self._ended = np.zeros(num_envs, dtype=np.bool_)
+        self._dead = np.zeros(num_envs, dtype=np.bool_)
         self._started = False
 
-    def reset(  # type: ignore[override]
+    def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], Infos]:
         """Start games.
@@ -66,6 +68,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
             out.info[:, rest], out.mask[rest] = 0, 0  # infos speak of the games that were reset
         self._started = True
         self._ended = self._ended & rest
+        self._dead = self._batch.over() & ~self._ended  # boards that were over when they were set
         return out.obs, self._infos(out, which)
 
     def _read_mask(self, mask: Any) -> NDArray[np.bool_]:
@@ -81,15 +84,15 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
 
     def _generator_words(self, seed: int | Sequence[int | None] | None, which: NDArray[np.bool_]) -> dict[int, int]:
         """New generator states by row: from the seeds; from entropy for games that never had one."""
-        seeds: list[int | None]
-        if isinstance(seed, (int, np.integer)):
-            super().reset(seed=int(seed))
-            seeds = [int(seed) + i for i in range(self.num_envs)]
-        else:
+        if seed is None or isinstance(seed, (list, tuple, np.ndarray)):
             seeds = [None] * self.num_envs if seed is None else list(seed)
+        else:
+            seeds = [check_seed(seed) + i for i in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise ValueError(f"expected one seed for each of the {self.num_envs} environments, got {len(seeds)}")
-        given = {i: int(s) for i, s in enumerate(seeds) if s is not None and which[i]}
+        given = {i: check_seed(s) for i, s in enumerate(seeds) if s is not None and which[i]}
+        if seed is not None and not isinstance(seed, (list, tuple, np.ndarray)):
+            super().reset(seed=seeds[0])
         words = dict(zip(given, seed_words(list(given.values())).tolist(), strict=True))
         if not self._started:
             for i in set(range(self.num_envs)) - set(words):
@@ -104,6 +107,8 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
             raise ResetNeeded("call reset() before step()")
         if self.autoreset_mode == AutoresetMode.DISABLED and self._ended.any():
             raise ResetNeeded("some games are over: reset them (options={'reset_mask': ...}) before the next step")
+        if self._dead.any():
+            raise ResetNeeded("some boards were over when they were set: reset() those games before the next step")
         next_step = self.autoreset_mode == AutoresetMode.NEXT_STEP
         out, ended = self._batch.step(self._whole(actions), self._limit, self._ended if next_step else None)
         self._ended = out.terminated | out.truncated
@@ -147,7 +152,8 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         """Which actions are legal now (bool ``[N, actions]``)."""
         if not self._started:
             raise ResetNeeded("there are no games yet: call reset() first")
-        return self._batch.look().mask.view(np.bool_)
+        masks: NDArray[np.bool_] = self._batch.look().mask.view(np.bool_)
+        return masks
 
     def set_attr(self, name: str, values: Any) -> None:
         """Set a constructor argument, such as FreeCell's ``start_rank``, from each game's next reset on.
@@ -179,8 +185,10 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         late = self._batch.steps() >= self._limit if self._limit else np.zeros_like(self._ended)
         self._ended, self._started = self._batch.over() | late, True
 
-    def render(self) -> tuple[str, ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[str, ...] | None:
         """The games as text, one string each (``render_mode="ansi"``)."""
         if self.render_mode is None:
             return None
+        if not self._started:
+            raise ResetNeeded("there is nothing to render yet: call reset() first")
         return tuple(self.puzzle.ansi(row) for row in self._batch.rows)

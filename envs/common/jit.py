@@ -17,11 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numba
 import numpy as np
-from numba import config
-from numba import njit as _njit
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+config: Any = numba.config
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _KEPT = 3  # cache folders of this many source versions stay, so that two checkouts do not evict each other
@@ -42,9 +43,9 @@ def _user_cache() -> Path:
 def _source_hash() -> str:
     """Hash of all package sources that hold compiled code or are imported by it."""
     digest = hashlib.sha256()
-    for folder in ("envs", "agents"):
-        for path in sorted((_PACKAGE / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
+    agents = (path for path in (_PACKAGE / "agents").glob("*.py") if b"jit" in path.read_bytes())
+    for path in sorted([*(_PACKAGE / "envs").rglob("*.py"), *agents]):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -101,6 +102,6 @@ def njit(function: F) -> F:
         return _interpreted(function)
     before, config.CACHE_DIR = config.CACHE_DIR, str(CACHE)
     try:
-        return cast(F, _njit(cache=True, nogil=True)(function))
+        return cast(F, numba.njit(cache=True, nogil=True)(function))
     finally:
         config.CACHE_DIR = before

@@ -5,7 +5,9 @@ A state row carries its own generator, so a snapshot is complete and a batch is 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +46,19 @@ def _mix_array(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     words = (words ^ (words >> _S30)) * _MIX1
     words = (words ^ (words >> _S27)) * _MIX2
     return words ^ (words >> _S31)
+
+
+def check_seed(seed: Any) -> int:
+    """A seed as an int. Raises ValueError unless it is a whole number >= 0 (of any size)."""
+    try:
+        if isinstance(seed, (bool, np.bool_)):
+            raise TypeError
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ValueError(f"a seed is a whole number of 0 or more, not {seed!r}")
+    return number
 
 
 def seed_words(seeds: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint64]:

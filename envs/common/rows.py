@@ -1,4 +1,4 @@
-"""The head of every state row: a game is one row of uint64 words, and these first words mean the same in all puzzles."""
+"""The head of every state row: a game is one row of uint64 words, the first of which mean the same in all puzzles."""
 
 from __future__ import annotations
 

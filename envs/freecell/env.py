@@ -84,7 +84,8 @@ class FreeCellEnv(PuzzleEnv):
 
     ## Starting State
     A numbered deal: `deal`, or a random one of `deal_range`. `reset(options=...)` takes `{"deal": n}`,
-    `{"start_rank": r}` and `{"board": position}` (the observation array, text, or a mapping of `cols`, `cells`, `home`).
+    `{"start_rank": r}` and `{"board": position}` (the observation array, text, or a mapping of `cols`, `cells` and
+    `home`).
 
     ## Rewards
     The number of cards that went home because of the move: 52 in a won game.

@@ -1,7 +1,7 @@
 """Standard FreeCell move notation: columns 1-8, cells a-d, ``h`` home.
 
 ``26`` moves from column 2 to column 6; onto a card the cards decide how many go. To an empty column one card goes, or
-as many as a ``v`` says: ``26v4``.
+as many as a ``v`` and one hexadecimal digit say: ``26v4``, ``18va`` (ten cards).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .actions import CELL, HOME, decode_action, encode_action
 from .planning import legal_mask
 from .state import CELLS, COLUMNS, check_board, column_lengths
 
-_MOVE = re.compile(r"([1-8a-d])([1-8a-dh])(?:v([0-9]{1,2}))?")
+_MOVE = re.compile(r"([1-8a-d])([1-8a-dh])(?:v([1-9a-d]))?")
 _LETTERS = "abcd"
 
 
@@ -58,7 +58,7 @@ def parse_move(board: Any, text: str, names: CellNames | None = None) -> int:
     source, destination, count = match.groups()
     cards = _movable(board, source, names)
     to = _destination(destination, names)
-    lifted = _chosen(board, cards, to, int(count) if count else None)
+    lifted = _chosen(board, cards, to, int(count, 16) if count else None)
     action = encode_action(lifted - 1, to)
     if not legal_mask(board)[action]:
         raise ValueError(f"{text.strip()}: {card_name(lifted - 1)} cannot go there")
@@ -121,4 +121,4 @@ def format_move(board: Any, action: int) -> str:
     if to == CELL:
         free = [letter for letter, y in zip(_LETTERS, board[0, :CELLS], strict=True) if not y]
         return source + (free[0] if free else "?")
-    return f"{source}{to + 1}" + (f"v{count}" if count > 1 and not board[1, to] else "")
+    return f"{source}{to + 1}" + (f"v{count:x}" if count > 1 and not board[1, to] else "")

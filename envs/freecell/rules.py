@@ -359,31 +359,29 @@ def _slot(slots: NDArray[np.uint64], key: np.uint64) -> int:
     j = np.int64(key & np.uint64(last))
     while slots[j] != ZERO and slots[j] != key:
         j = (j + 1) & last
-    return j
+    return int(j)
 
 
 @njit
-def _mark_back(
+def _leads_back(
     table: NDArray[np.uint8],
+    action: int,
     autoplays: int,
     key: np.uint64,
     slots: NDArray[np.uint64],
-    mask: NDArray[np.int8],
-    back: NDArray[np.int8],
     spare: NDArray[np.uint8],
-) -> None:
-    """Set ``back`` for the moves of ``mask`` that lead to a position in ``slots``."""
-    for action in np.flatnonzero(mask):
-        x, to = action // DESTINATIONS + 1, action % DESTINATIONS
-        if to == HOME:
-            continue
-        after = key - _link(x, _lies_on(table, x)) + _link(x, _would_lie_on(table, to))
-        if slots[_slot(slots, after)] == ZERO:
-            continue
-        spare[:TABLE_BYTES] = table
-        move(spare, action)
-        # Only a dealt or set position can have safe cards left: they leave it with the first move.
-        back[action] = not autoplays or autoplay(spare, spare[TABLE_BYTES:]) == 0
+) -> bool:
+    """Does a legal move lead from the position of that key to one in ``slots``?"""
+    x, to = action // DESTINATIONS + 1, action % DESTINATIONS
+    if to == HOME:
+        return False
+    after = key - _link(x, _lies_on(table, x)) + _link(x, _would_lie_on(table, to))
+    if slots[_slot(slots, after)] == ZERO:
+        return False
+    spare[:TABLE_BYTES] = table
+    move(spare, action)
+    # Only a dealt or set position can have safe cards left: they leave it with the first move.
+    return not autoplays or autoplay(spare, spare[TABLE_BYTES:]) == 0
 
 
 @njit
@@ -392,17 +390,15 @@ def watch_rows(
     config: NDArray[np.int64],
     slots: NDArray[np.uint64],
     counts: NDArray[np.int64],
-    mask: NDArray[np.int8],
     back: NDArray[np.int8],
 ) -> int:
-    """Note every row's position among those it has seen, and mark the moves of ``mask`` that lead back to one.
+    """Note every row's position among those it has seen, and mark its legal moves that lead back to one.
 
     ``slots`` (uint64 ``[N, 2^n]``) holds the seen positions, ``counts`` (int64 ``[N]``) how many; a row without a step
     begins anew. Writes ``back`` (int8 ``[N, 520]``). To look twice changes nothing. Returns the largest count, which
     the caller keeps well below 2^n.
     """
     spare = np.empty(TABLE_BYTES + CARDS, dtype=np.uint8)
-    back[:] = 0
     for i in range(len(rows)):
         if rows[i, STEPS] == ZERO:
             slots[i] = ZERO
@@ -412,8 +408,11 @@ def watch_rows(
         j = _slot(slots[i], key)
         counts[i] += slots[i, j] == ZERO
         slots[i, j] = key
-        _mark_back(table, config[i, AUTOPLAY], key, slots[i], mask[i], back[i], spare)
-    return counts.max()
+        legal_mask(table, back[i])
+        for action in range(ACTIONS):
+            if back[i, action]:
+                back[i, action] = _leads_back(table, action, config[i, AUTOPLAY], key, slots[i], spare)
+    return int(counts.max())
 
 
 @njit

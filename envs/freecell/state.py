@@ -32,12 +32,13 @@ Columns = Sequence[Sequence[str] | str]
 
 def table_bytes(row: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """The 168 bytes of cards of a row, as a view."""
-    return row[TABLE:].view(np.uint8)
+    cards: NDArray[np.uint8] = row[TABLE:].view(np.uint8)
+    return cards
 
 
 def column_lengths(board: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Cards in each column of a ``(20, 8)`` board (uint8 ``[8]``)."""
-    return (board[1:] != 0).sum(axis=0).astype(np.uint8)
+    return np.asarray((board[1:] != 0).sum(axis=0), dtype=np.uint8)
 
 
 def check_board(board: Any) -> NDArray[np.uint8]:

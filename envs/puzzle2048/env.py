@@ -13,7 +13,7 @@ from ..base.vector_env import PuzzleVectorEnv
 from . import rules
 from .observation import ACTION_SPACE, INFO, OBSERVATION_SPACE
 from .rendering import ansi
-from .state import WORDS, State, check_board, from_state, pack_board, to_state
+from .state import WORDS, State, check_position, from_state, pack_board, to_state
 
 
 def _probability(value: Any) -> tuple[int]:
@@ -40,7 +40,7 @@ PUZZLE = Puzzle(
     },
     step_rows=rules.step_rows,
     refresh_rows=rules.refresh_rows,
-    check_board=check_board,
+    check_board=check_position,
     pack_board=pack_board,
     to_state=to_state,
     from_state=from_state,
@@ -58,8 +58,8 @@ class Puzzle2048Env(PuzzleEnv):
     random empty square. Making the tile 2048 is a win, but the game goes on until no move is left.
 
     ## Action Space
-    `Discrete(4)`: 0 up, 1 right, 2 down, 3 left. `info["action_mask"]` and `action_masks()` tell which change the board.
-    An illegal move changes nothing: no spawn, reward 0, `info["legal"]` False.
+    `Discrete(4)`: 0 up, 1 right, 2 down, 3 left. `info["action_mask"]` and `action_masks()` tell which change the
+    board. An illegal move changes nothing: no spawn, reward 0, `info["legal"]` False.
 
     ## Observation Space
     `Box(0, 17, (4, 4), uint8)`: the exponent of each tile, 0 for an empty square (11 is 2048, 17 is 131072).

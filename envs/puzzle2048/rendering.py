@@ -9,7 +9,7 @@ from ..common import ansi as term
 from .state import SCORE, SIDE, unpack_board
 
 WIDTH = 8
-# One style per exponent: 256-colour background under a contrasting number; the values differ, too, so colour only helps.
+# One style per exponent: a 256-colour background under a contrasting number, which tells without the colour.
 STYLES = (
     "",
     "38;5;235;48;5;255",

@@ -17,6 +17,7 @@ from .actions import ACTIONS, Action
 from .state import HIGH, LOW, SCORE, SIDE, SQUARES, TOP
 
 WIN_EXPONENT = 11  # the tile 2048
+EXPONENTS = 32  # what the five bits of a square can hold
 
 # Columns of a game's configuration row, and of the numbers reported with each step.
 PROB_FOUR, STOP_AT_WIN, CONFIG = 0, 1, 2
@@ -96,9 +97,9 @@ def _mirror(x: np.uint64) -> np.uint64:
 @njit
 def _to_left(x: np.uint64, direction: int) -> np.uint64:
     """The board turned so that ``direction`` points left."""
-    if direction == _UP or direction == _DOWN:
+    if direction in (_UP, _DOWN):
         x = _transpose(x)
-    if direction == _RIGHT or direction == _DOWN:
+    if direction in (_RIGHT, _DOWN):
         x = _mirror(x)
     return x
 
@@ -106,9 +107,9 @@ def _to_left(x: np.uint64, direction: int) -> np.uint64:
 @njit
 def _from_left(x: np.uint64, direction: int) -> np.uint64:
     """Inverse of ``_to_left``."""
-    if direction == _RIGHT or direction == _DOWN:
+    if direction in (_RIGHT, _DOWN):
         x = _mirror(x)
-    if direction == _UP or direction == _DOWN:
+    if direction in (_UP, _DOWN):
         x = _transpose(x)
     return x
 
@@ -122,7 +123,7 @@ def _slide_rows_table(low: np.uint64) -> tuple[np.uint64, int]:
     d = np.uint64(_TABLE[low >> _S48])
     after = (a & _ROW) | (b & _ROW) << _S16 | (c & _ROW) << (_S16 + _S16) | (d & _ROW) << _S48
     gain = (a >> _S16) + (b >> _S16) + (c >> _S16) + (d >> _S16)
-    return after, np.int64(gain << _S2)
+    return after, int(gain << _S2)
 
 
 @njit
@@ -291,9 +292,9 @@ def merge_rows(
 ) -> None:
     """What the merges of each row's next move are worth: ``worth[e]`` for each new tile of exponent e.
 
-    ``worth`` is float64 ``[18]``; writes ``total`` (float64 ``[N]``, 0 for a move that merges nothing) and changes no row.
+    ``worth`` is float64 ``[EXPONENTS]``. Writes ``total`` (float64 ``[N]``, 0 for a move without a merge); changes no row.
     """
-    counts = np.empty(len(worth), dtype=np.int64)
+    counts = np.empty(EXPONENTS, dtype=np.int64)
     for i in range(len(rows)):
         low, high, gain = slide(rows[i, LOW], rows[i, HIGH], actions[i])
         total[i] = 0.0
@@ -303,9 +304,7 @@ def merge_rows(
         _count_tiles(rows[i, LOW], rows[i, HIGH], -1, counts)
         _count_tiles(low, high, 1, counts)
         made = 0
-        for e in range(
-            len(worth) - 1, 0, -1
-        ):  # the tiles of e that are new: those that stay, and two for each new e + 1
+        for e in range(EXPONENTS - 1, 0, -1):  # new tiles of e: those that stay, and two for each new e + 1
             made = counts[e] + 2 * made
             total[i] += made * worth[e]
 
@@ -355,7 +354,7 @@ def refresh_rows(
     mask: NDArray[np.int8],
     info: NDArray[np.int64],
 ) -> None:
-    """Tell about each row of ``which``, after a new game if ``deal``; the outputs of the other rows stay as they are."""
+    """Tell about each row of ``which``, after a new game if ``deal``; the outputs of the others stay as they are."""
     for i in range(len(rows)):
         if which[i]:
             if deal:

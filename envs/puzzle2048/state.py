@@ -21,6 +21,7 @@ LOW, HIGH, SCORE, TOP = head.HEAD, head.HEAD + 1, head.HEAD + 2, head.HEAD + 3
 WORDS = head.HEAD + 4
 SIDE, SQUARES = 4, 16
 MAX_EXPONENT = 17  # 131072, the largest tile that 16 squares allow
+MAX_SUM = 262_140  # 131072 + 65536 + ... + 4, the fullest board there is
 
 
 def check_board(board: ArrayLike | State) -> NDArray[np.uint8]:
@@ -41,6 +42,15 @@ def check_board(board: ArrayLike | State) -> NDArray[np.uint8]:
     if not np.all((array >= 0) & (array <= MAX_EXPONENT) & (array == np.floor(array))):
         raise ValueError(f"2048 exponents are whole numbers 0..{MAX_EXPONENT} (0 = empty, 11 = the tile 2048)")
     return array.astype(np.uint8).reshape(SIDE, SIDE)
+
+
+def check_position(board: ArrayLike | State) -> NDArray[np.uint8]:
+    """``check_board`` for a board that a game is to go on from: its tiles can be those of a game, too."""
+    array = check_board(board)
+    total = int(np.sum(2.0**array, where=array > 0))
+    if not 0 < total <= MAX_SUM:
+        raise ValueError(f"impossible 2048 board: the tiles of a game sum to 2 at least and {MAX_SUM:,} at most")
+    return array
 
 
 def _shown(value: Any) -> str:
@@ -110,7 +120,7 @@ class State:
 
     def checked(self) -> State:
         """Itself, or ValueError if no game can be in this state."""
-        check_board(self.board)
+        check_position(self.board)
         for name in ("score", "steps", "rng"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 64:

@@ -172,8 +172,6 @@ NO_BOARDS = {
     "None": None,
     "ragged": [[1, 1], [1], [1], [1]],
     "nothing": [],
-    "no tile at all": [0] * 16,
-    "two 131072": [17, 17] + [0] * 14,
 }
 
 

@@ -1,0 +1,246 @@
+"""A training run: environment, learner, budget, checkpoints, logs. It prints nothing; a ``Reporter`` does."""
+
+from __future__ import annotations
+
+import csv
+import platform
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import gymnasium
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import configure
+from stable_baselines3.common.vec_env import VecNormalize
+
+from .. import __version__
+from . import ppo, saved
+from .configs import PPOConfig
+from .curriculum import RankCurriculum
+from .errors import AgentError
+from .seeds import stream_seeds
+from .vec_env import SB3VecEnv
+from .wrapping import wrap_batch
+
+CHECKPOINT_SECONDS = 30.0
+RECENT = 500  # ended games that the running figures speak of
+LOG = "log.csv"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a run goes on in all, resumptions included: steps, or seconds of training."""
+
+    steps: int | None = None
+    seconds: float | None = None
+
+    def fraction(self, steps: int, seconds: float) -> float:
+        """Share of the budget that is used up, 0..1."""
+        used = steps / self.steps if self.steps else seconds / (self.seconds or 1.0)
+        return min(1.0, used)
+
+
+@dataclass
+class Progress:
+    """What a run looks like from outside."""
+
+    steps: int = 0
+    seconds: float = 0.0
+    fraction: float = 0.0
+    rate: float = 0.0  # steps per second, of this session
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+class Reporter(Protocol):
+    """Shows how a run goes on."""
+
+    def update(self, progress: Progress) -> None:
+        """Called about every step of the batch; must be quick."""
+
+
+# Running figures by puzzle: name -> how to read it from the last infos of ended games.
+FIGURES: dict[str, dict[str, Callable[[dict[str, Any]], float]]] = {
+    "Puzzle2048-v0": {
+        "score": lambda info: info["score"],
+        "512": lambda info: info["max_tile"] >= 512,
+        "1024": lambda info: info["max_tile"] >= 1024,
+        "2048": lambda info: info["max_tile"] >= 2048,
+    },
+    "FreeCell-v0": {"home": lambda info: info["cards_home"], "win": lambda info: info["is_success"]},
+}
+
+
+def make_batch(config: PPOConfig) -> Any:
+    """The training batch in its wrappers."""
+    env = gymnasium.make_vec(config.env_id, num_envs=config.num_envs, autoreset_mode="SameStep", **config.env_arguments)
+    return wrap_batch(env, config.wrappers)
+
+
+class Run:
+    """One run in its folder ``out``: ``agent.zip`` (last checkpoint), ``log.csv``, TensorBoard files."""
+
+    def __init__(self, config: PPOConfig, budget: Budget, seed: int, out: Path) -> None:
+        """A fresh run; see ``resume``. The folder must be writable (OSError)."""
+        self.config, self.budget, self.seed, self.out = config, budget, seed, out
+        out.mkdir(parents=True, exist_ok=True)
+        self.batch = make_batch(config)
+        bridge = SB3VecEnv(self.batch)
+        self.venv = VecNormalize(bridge, norm_obs=False, gamma=config.gamma)
+        self.learner = ppo.make_learner(config, self.venv, seed)
+        self.curriculum = RankCurriculum(config.curriculum, config.num_envs, seed) if config.curriculum else None
+        self.progress = Progress()
+        self.stop = False
+        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
+        self._seconds_before = 0.0
+        self._steps_before = 0
+
+    @classmethod
+    def resume(cls, path: Path, budget: Budget | None = None, env_id: str | None = None) -> Run:
+        """Go on with a saved run. Optimiser, schedule, normaliser, curriculum and random states are restored; the
+        games that were under way are not: new ones begin. Raises AgentError for anything that is no saved run.
+        """
+        card, weights, arrays = saved.load_card(path, env_id), saved.load_weights(path), saved.load_trainer(path)
+        try:
+            config = PPOConfig.from_dict(card["config"])
+            run = cls(config, budget or Budget(**card["budget"]), int(card["seed"]), saved.locate(path).parent)
+            ppo.load_network(ppo.network_of(run.learner), weights, path)
+            ppo.restore_trainer(run.learner, run.venv, arrays)
+            run.learner.num_timesteps = run._steps_before = run.progress.steps = int(card["steps"])
+            run._seconds_before = float(card["seconds"])
+            if run.curriculum:
+                run.curriculum.load(card["curriculum"])
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, AgentError):
+                raise
+            raise AgentError(f"{path} cannot be resumed by this version ({error})") from None
+        return run
+
+    @property
+    def finished(self) -> bool:
+        """Is the budget used up?"""
+        return self.budget.fraction(self.learner.num_timesteps, self._seconds_before) >= 1.0
+
+    def train(self, reporter: Reporter) -> None:
+        """Learn until the budget is used up or ``stop`` is set, then save."""
+        self.learner.set_logger(configure(str(self.out / "tensorboard"), ["tensorboard"]))
+        self.venv.seed(int(stream_seeds("train", self.seed + self._steps_before, self.config.num_envs)[0]))
+        if self.curriculum:
+            self._deal_ranks(self.curriculum.restart())
+        callback = _Callback(self, reporter)
+        # The learner's own total is out of reach: the budget of the run ends it.
+        self.learner.learn(10**15, callback=callback, reset_num_timesteps=False, tb_log_name="")
+        self.save()
+
+    def _deal_ranks(self, ranks: Any) -> None:
+        self.batch.set_attr("start_rank", [int(rank) for rank in ranks])
+
+    def ended(self, row: int, info: dict[str, Any]) -> None:
+        """A game of the batch came to its end."""
+        if self.curriculum is None:
+            self._recent.append(info)
+        else:
+            if self.curriculum.playing[row] == self.curriculum.frontier:
+                self._recent.append(info)
+            self.curriculum.ended(row, bool(info["is_success"]))
+
+    def after_step(self, infos: list[dict[str, Any]], dones: Any) -> None:
+        """Book-keeping after each step of the batch."""
+        rows = np.flatnonzero(dones)
+        for row in rows:
+            self.ended(int(row), infos[row])
+        if self.curriculum and len(rows):
+            self._deal_ranks(self.curriculum.next)
+
+    def measure(self, started: float) -> Progress:
+        """Bring ``progress`` up to date; ``started``: when this session began (``time.perf_counter``)."""
+        elapsed = time.perf_counter() - started
+        progress = self.progress
+        progress.steps, progress.seconds = self.learner.num_timesteps, self._seconds_before + elapsed
+        progress.rate = (progress.steps - self._steps_before) / max(elapsed, 1e-9)
+        progress.fraction = self.budget.fraction(progress.steps, progress.seconds)
+        self.learner.fraction_done = progress.fraction
+        return progress
+
+    def figures(self) -> dict[str, float]:
+        """Means over the last games that ended; with a curriculum those of its frontier."""
+        if not self._recent:
+            return {}
+        readers = FIGURES[self.config.env_id]
+        figures = {name: float(np.mean([read(info) for info in self._recent])) for name, read in readers.items()}
+        return figures | ({"rank": float(self.curriculum.frontier)} if self.curriculum else {})
+
+    def save(self) -> None:
+        """Write ``agent.zip`` atomically. Raises OSError with the old file untouched."""
+        weights = ppo.weights_of(self.learner)
+        saved.save(self.out / saved.FILE, self.card(), weights, ppo.trainer_arrays(self.learner, self.venv))
+
+    def card(self) -> dict[str, Any]:
+        """The agent's JSON card."""
+        return {
+            "env_id": self.config.env_id,
+            "algorithm": "masked PPO",
+            "config": self.config.as_dict(),
+            "budget": {"steps": self.budget.steps, "seconds": self.budget.seconds},
+            "seed": self.seed,
+            "steps": self.learner.num_timesteps,
+            "seconds": round(self.progress.seconds, 1),
+            "training_figures": {name: round(value, 4) for name, value in self.figures().items()},
+            "curriculum": self.curriculum.state() if self.curriculum else None,
+            "versions": versions(),
+        }
+
+    def log(self) -> None:
+        """One row of figures into ``log.csv`` and TensorBoard."""
+        path, figures = self.out / LOG, self.figures()
+        if not figures:
+            return
+        row = {"steps": self.progress.steps, "seconds": round(self.progress.seconds, 1), **figures}
+        fresh = not path.exists()
+        with path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(row))
+            if fresh:
+                writer.writeheader()
+            writer.writerow(row)
+        for name, value in figures.items():
+            self.learner.logger.record(f"games/{name}", value)
+
+
+class _Callback(BaseCallback):
+    """Ties a run to SB3's loop: budget, figures, checkpoints between rollouts."""
+
+    def __init__(self, run: Run, reporter: Reporter) -> None:
+        super().__init__()
+        self.run, self.reporter = run, reporter
+        self.started = self.saved = time.perf_counter()
+
+    def _on_step(self) -> bool:
+        self.run.after_step(self.locals["infos"], self.locals["dones"])
+        progress = self.run.measure(self.started)
+        self.reporter.update(progress)
+        return not self.run.stop and progress.fraction < 1.0
+
+    def _on_rollout_end(self) -> None:
+        self.run.progress.figures = self.run.figures()
+        self.run.log()
+
+    def _on_rollout_start(self) -> None:
+        if time.perf_counter() - self.saved > CHECKPOINT_SECONDS:
+            self.run.measure(self.started)
+            self.run.save()
+            self.saved = time.perf_counter()
+
+
+def versions() -> dict[str, str]:
+    """What a result may depend on."""
+    import numba
+    import sb3_contrib
+    import stable_baselines3
+    import torch
+
+    modules = (gymnasium, numba, np, sb3_contrib, stable_baselines3, torch)
+    named = {module.__name__: str(module.__version__) for module in modules}
+    return {"puzzlegym": __version__, "python": platform.python_version(), **named}

@@ -1,0 +1,165 @@
+"""``puzzlegym train``: learn to play a puzzle by masked PPO."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from ..agents.policy import check_id
+from ._console import is_terminal
+
+if TYPE_CHECKING:  # torch and rich are imported when a run begins
+    from rich.progress import Progress as RichProgress
+
+    from ..agents.training import Progress, Run
+
+_LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train an agent by masked PPO, or go on with a saved run."""
+
+    id: Annotated[str, tyro.conf.Positional]
+    """The puzzle: Puzzle2048-v0 or FreeCell-v0."""
+    minutes: float | None = None
+    """Train for this long in all; the learning rate falls over it."""
+    steps: int | None = None
+    """Train for this many environment steps in all instead."""
+    seed: int = 0
+    """Seed of weights, sampling and games."""
+    out: Path | None = None
+    """Folder of the run: agent.zip, log.csv, tensorboard/ (default runs/ID-DATE)."""
+    resume: Path | None = None
+    """Go on with the run in this folder; without --minutes or --steps to the end of its own budget."""
+
+
+def run(args: Train) -> int:
+    """Train; 0 when the budget is used up, 130 or 143 after a signal (the run is saved then, too)."""
+    check_id(args.id)
+    training_run = _open(args)
+    if training_run.finished:
+        print(f"{training_run.out} has already used its budget; give a larger --minutes or --steps to go on")
+        return 0
+    code = 0
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        nonlocal code
+        code, training_run.stop = 128 + number, True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with _Display(training_run.config.env_id, str(training_run.out)) as display:
+            training_run.train(display)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    _say_end(args, training_run, code)
+    return code
+
+
+def _open(args: Train) -> Run:
+    if args.minutes is not None and args.steps is not None:
+        raise ValueError("give --minutes or --steps, not both")
+    if (args.minutes is not None and not args.minutes > 0) or (args.steps is not None and args.steps <= 0):
+        raise ValueError("--minutes and --steps must be greater than 0")
+    if args.seed < 0:
+        raise ValueError(f"--seed must be 0 or more, not {args.seed}")
+    from ..agents.configs import PPO_CONFIGS  # torch is imported from here on
+    from ..agents.training import Budget, Run
+
+    given = args.minutes is not None or args.steps is not None
+    budget = Budget(args.steps, args.minutes * 60 if args.minutes is not None else None)
+    if args.resume is not None:
+        if args.out is not None:
+            raise ValueError("--resume goes on in its own folder; leave --out away")
+        return Run.resume(args.resume, budget if given else None, args.id)
+    config = PPO_CONFIGS[args.id]
+    out = args.out or Path("runs") / f"{args.id}-{datetime.now():%Y%m%d-%H%M%S}"
+    if (out / "agent.zip").exists():
+        raise ValueError(f"{out} already holds a run: go on with it by --resume {out}, or choose another --out")
+    return Run(config, budget if given else Budget(steps=config.steps), args.seed, out)
+
+
+def _say_end(args: Train, training_run: Run, code: int) -> None:
+    progress, out = training_run.progress, shlex.quote(str(training_run.out))
+    print(
+        f"{'Stopped' if code else 'Done'}: {progress.steps:,} steps in {progress.seconds / 60:.1f} minutes, "
+        f"{_figures(progress.figures)}"
+    )
+    print(f"Saved in {training_run.out}")
+    if code:
+        print(f"Go on:   puzzlegym train {args.id} --resume {out}")
+    else:
+        print(f"Compare: puzzlegym evaluate {args.id} --agent random {out}")
+        print(f"Watch:   puzzlegym watch {args.id} --agent {out}")
+
+
+def _figures(figures: dict[str, float]) -> str:
+    words = []
+    for name, value in figures.items():
+        if name in ("score", "home"):
+            words.append(f"{'mean score' if name == 'score' else 'cards home'} {value:,.1f}")
+        elif name == "rank":
+            words.append(f"start rank {int(value)}")
+        else:
+            words.append(f"{name} {value:.0%}")
+    return ", ".join(words) or "no game ended yet"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
+class _Display:
+    """A bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, env_id: str, out: str) -> None:
+        self.title = f"Training {env_id} in {out} (Ctrl-C saves and stops)"
+        self._last = time.perf_counter()
+        self._bar: RichProgress | None = None
+
+    def __enter__(self) -> _Display:
+        print(self.title, flush=True)
+        if is_terminal(sys.stdout):
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = (
+                BarColumn(bar_width=16),
+                TextColumn("{task.percentage:>3.0f}%"),
+                TextColumn("{task.description}"),
+            )
+            self._bar = Progress(*columns, refresh_per_second=4)
+            self._bar.add_task("first games ...", total=1.0)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def update(self, progress: Progress) -> None:
+        """Show the run's figures, steps per second and the time left."""
+        now = time.perf_counter()
+        if now - self._last < (0.25 if self._bar else _LINE_SECONDS):
+            return
+        self._last = now
+        speed = f"{progress.rate / 1000:.1f}k steps/s"
+        text = f"{_figures(progress.figures)}, {speed}"
+        if 0 < progress.fraction < 1:
+            done_here = progress.seconds * (1 - progress.fraction) / progress.fraction
+            text += f", {_clock(done_here)} left"
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=progress.fraction, description=text)
+        else:
+            print(f"{progress.fraction:4.0%}  {progress.steps:>10,} steps  {text}", flush=True)
