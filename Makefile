@@ -3,9 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-export TQDM_MININTERVAL := 0.5
 
-.PHONY: demo test test-interpreted test-floor check lint bench clean wheel
+.PHONY: demo test test-interpreted check lint bench clean wheel
 
 $(BIN)/.installed: pyproject.toml .ci/constraints.txt
 	@echo "Setting up $(VENV) (once) ..."
@@ -23,7 +22,7 @@ test: $(BIN)/.installed
 	@$(BIN)/python -m pytest -n 2
 
 test-interpreted: $(BIN)/.installed ## the rules once more without the compiler
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/envs -m "not compiled"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 tests/envs/puzzle2048 tests/envs/freecell
 
 lint: $(BIN)/.installed
 	@$(BIN)/ruff check .

@@ -40,6 +40,7 @@ COMMANDS: dict[str, Command] = {
     "train": Command("train", "Train", "Train an agent, or go on with a saved run."),
     "evaluate": Command("evaluate", "Evaluate", "Play held-out games with one or several agents and compare them."),
     "watch": Command("watch", "Watch", "Watch an agent play one game in the terminal."),
+    "bench": Command("bench", "Bench", "Measure how many steps a second the environments make here."),
 }
 
 

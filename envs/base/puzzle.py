@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +34,17 @@ class Parameter:
     column: int
     encode: Callable[[Any], tuple[int, ...]]
     is_option: bool = False  # may ``reset(options=...)`` override it for one game?
+
+
+def flag(name: str, default: bool, column: int) -> Parameter:
+    """A parameter that is True or False."""
+    return Parameter(default, column, partial(_encode_flag, name))
+
+
+def _encode_flag(name: str, value: Any) -> tuple[int]:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+    return (int(value),)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..base.env import PuzzleEnv
-from ..base.puzzle import Parameter, Puzzle
+from ..base.puzzle import Parameter, Puzzle, flag
 from ..base.vector_env import PuzzleVectorEnv
 from . import rules
 from .deals import MAX_DEAL, MAX_START_RANK, RANDOM_DEALS, check_deal, check_whole
@@ -34,12 +32,6 @@ def _start_rank(value: Any) -> tuple[int]:
     return (check_whole(value, 0, MAX_START_RANK, "start_rank"),)
 
 
-def _autoplay(value: Any) -> tuple[int]:
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"autoplay must be True or False, not {value!r}")
-    return (int(value),)
-
-
 PUZZLE = Puzzle(
     words=WORDS,
     config_width=rules.CONFIG,
@@ -49,7 +41,7 @@ PUZZLE = Puzzle(
     parameters={
         "deal": Parameter(None, rules.FIXED_DEAL, _deal, is_option=True),
         "deal_range": Parameter(RANDOM_DEALS, rules.DEAL_LOW, _deal_range),
-        "autoplay": Parameter(True, rules.AUTOPLAY, _autoplay),
+        "autoplay": flag("autoplay", True, rules.AUTOPLAY),
         "start_rank": Parameter(0, rules.START_RANK, _start_rank, is_option=True),
     },
     step_rows=rules.step_rows,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base.env import PuzzleEnv
-from ..base.puzzle import Parameter, Puzzle
+from ..base.puzzle import Parameter, Puzzle, flag
 from ..base.vector_env import PuzzleVectorEnv
 from . import rules
 from .observation import ACTION_SPACE, INFO, OBSERVATION_SPACE
@@ -22,12 +22,6 @@ def _probability(value: Any) -> tuple[int]:
     return (round(float(value) * 2**32),)
 
 
-def _flag(value: Any) -> tuple[int]:
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"terminate_on_win must be True or False, not {value!r}")
-    return (int(value),)
-
-
 PUZZLE = Puzzle(
     words=WORDS,
     config_width=rules.CONFIG,
@@ -35,7 +29,7 @@ PUZZLE = Puzzle(
     action_space=ACTION_SPACE,
     info=INFO,
     parameters={
-        "terminate_on_win": Parameter(False, rules.STOP_AT_WIN, _flag),
+        "terminate_on_win": flag("terminate_on_win", False, rules.STOP_AT_WIN),
         "prob_four": Parameter(0.1, rules.PROB_FOUR, _probability),
     },
     step_rows=rules.step_rows,
