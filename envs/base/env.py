@@ -30,8 +30,8 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
             raise ValueError(f"render_mode must be one of {self.metadata['render_modes']} or None, not {render_mode!r}")
         self.render_mode = render_mode
         # Spaces hold a generator for sampling: every environment has its own.
-        self.observation_space = deepcopy(self.puzzle.observation_space)  # type: ignore[assignment]
-        self.action_space = deepcopy(self.puzzle.action_space)  # type: ignore[assignment]
+        self.observation_space = deepcopy(self.puzzle.observation_space)  # type: ignore[arg-type]
+        self.action_space = deepcopy(self.puzzle.action_space)  # type: ignore[arg-type]
         self._batch = Batch(self.puzzle, 1, arguments)
         self._actions = np.zeros(1, dtype=np.int64)
         self._started = False

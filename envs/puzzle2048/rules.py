@@ -292,7 +292,8 @@ def merge_rows(
 ) -> None:
     """What the merges of each row's next move are worth: ``worth[e]`` for each new tile of exponent e.
 
-    ``worth`` is float64 ``[EXPONENTS]``. Writes ``total`` (float64 ``[N]``, 0 for a move without a merge); changes no row.
+    ``worth`` is float64 ``[EXPONENTS]``. Writes ``total`` (float64 ``[N]``, 0 for a move without a merge) and changes
+    no row.
     """
     counts = np.empty(EXPONENTS, dtype=np.int64)
     for i in range(len(rows)):
