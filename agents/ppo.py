@@ -67,7 +67,7 @@ def load_network(network: nn.Module, weights: dict[str, NDArray[Any]], source: P
     """Fill a network. Raises AgentError if names or shapes differ."""
     try:
         network.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise AgentError(f"{source} does not fit its own card: {str(error).splitlines()[-1].strip()}") from None
 
 
@@ -123,7 +123,7 @@ def load_policy(path: Path, env_id: str) -> NetworkPolicy:
     try:
         config = PPOConfig.from_dict(card["config"])
         network = build(config.network, config.network_arguments)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise AgentError(f"{path}: the agent's card cannot be read by this version ({error})") from None
     load_network(network, saved.load_weights(path), path)
     return NetworkPolicy(str(path), network, config.sample, config.play_wrappers)

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ FILE = "agent.zip"
 _CARD, _WEIGHTS, _TRAINER = "card.json", "weights.npz", "trainer.npz"
 
 Arrays = Mapping[str, NDArray[Any]]
+
+# What reading a file that is no agent, or a damaged one, may raise (RuntimeError: an encrypted zip, say).
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError)
 
 
 @contextlib.contextmanager
@@ -44,10 +48,17 @@ def _npz(arrays: Arrays) -> bytes:
 
 def save(path: Path, card: Mapping[str, Any], weights: Arrays, trainer: Arrays) -> None:
     """Write an agent. Raises OSError (disk full, not writable) with the old file untouched."""
-    with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-        file.writestr(_CARD, json.dumps({"format": FORMAT, **card}, indent=1))
-        file.writestr(_WEIGHTS, _npz(weights))
-        file.writestr(_TRAINER, _npz(trainer))
+    members = {
+        _CARD: json.dumps({"format": FORMAT, **card}, indent=1),
+        _WEIGHTS: _npz(weights),
+        _TRAINER: _npz(trainer),
+    }
+    try:
+        with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+            for name, content in members.items():
+                file.writestr(name, content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk does not say which file
 
 
 def locate(path: Path) -> Path:
@@ -64,7 +75,7 @@ def load_card(path: Path, env_id: str | None = None) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(file) as archive:
             card = json.loads(archive.read(_CARD))
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
+    except _UNREADABLE as error:
         raise AgentError(f"{file} is not a puzzlegym agent, or is damaged ({error})") from None
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise AgentError(f"{file} is not of the format {FORMAT}: it may come from another version of puzzlegym")
@@ -78,7 +89,7 @@ def _arrays(path: Path, member: str) -> dict[str, NDArray[Any]]:
     try:
         with zipfile.ZipFile(file) as archive, np.load(io.BytesIO(archive.read(member)), allow_pickle=False) as arrays:
             return dict(arrays)
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
+    except _UNREADABLE as error:
         raise AgentError(f"{file} is damaged: {member} cannot be read ({error})") from None
 
 

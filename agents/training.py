@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
+import tensorboard  # noqa: F401  (missing, it is an ImportError here, but a failed assertion in stable-baselines3)
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import VecNormalize
@@ -28,7 +29,7 @@ from .wrapping import wrap_batch
 
 CHECKPOINT_SECONDS = 30.0
 RECENT = 500  # ended games that the running figures speak of
-LOG = "log.csv"
+LOG, TENSORBOARD = "log.csv", "tensorboard"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Run:
     def __init__(self, config: PPOConfig, budget: Budget, seed: int, out: Path) -> None:
         """A fresh run; see ``resume``. The folder must be writable (OSError)."""
         self.config, self.budget, self.seed, self.out = config, budget, seed, out
-        out.mkdir(parents=True, exist_ok=True)
+        (out / TENSORBOARD).mkdir(parents=True, exist_ok=True)
         self.batch = make_batch(config)
         bridge = SB3VecEnv(self.batch)
         self.venv = VecNormalize(bridge, norm_obs=False, gamma=config.gamma)
@@ -103,6 +104,8 @@ class Run:
         """Go on with a saved run. Optimiser, schedule, normaliser, curriculum and random states are restored; the
         games that were under way are not: new ones begin. Raises AgentError for anything that is no saved run.
         """
+        if path.is_file() and path.name != saved.FILE:
+            raise AgentError(f"{path} is not a run folder: it would go on in {path.parent / saved.FILE}")
         card, weights, arrays = saved.load_card(path, env_id), saved.load_weights(path), saved.load_trainer(path)
         try:
             config = PPOConfig.from_dict(card["config"])
@@ -113,7 +116,7 @@ class Run:
             run._seconds_before = float(card["seconds"])
             if run.curriculum:
                 run.curriculum.load(card["curriculum"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
             if isinstance(error, AgentError):
                 raise
             raise AgentError(f"{path} cannot be resumed by this version ({error})") from None
@@ -126,7 +129,7 @@ class Run:
 
     def train(self, reporter: Reporter) -> None:
         """Learn until the budget is used up or ``stop`` is set, then save."""
-        self.learner.set_logger(configure(str(self.out / "tensorboard"), ["tensorboard"]))
+        self.learner.set_logger(configure(str(self.out / TENSORBOARD), ["tensorboard"]))
         self.venv.seed(int(stream_seeds("train", self.seed + self._steps_before, self.config.num_envs)[0]))
         if self.curriculum:
             self._deal_ranks(self.curriculum.restart())
@@ -134,6 +137,11 @@ class Run:
         # The learner's own total is out of reach: the budget of the run ends it.
         self.learner.learn(10**15, callback=callback, reset_num_timesteps=False, tb_log_name="")
         self.save()
+
+    def games_began(self) -> None:
+        """The first games of the batch have their ranks; those that follow them get the next ones."""
+        if self.curriculum:
+            self._deal_ranks(self.curriculum.next)
 
     def _deal_ranks(self, ranks: Any) -> None:
         self.batch.set_attr("start_rank", [int(rank) for rank in ranks])
@@ -216,6 +224,9 @@ class _Callback(BaseCallback):
         super().__init__()
         self.run, self.reporter = run, reporter
         self.started = self.saved = time.perf_counter()
+
+    def _on_training_start(self) -> None:
+        self.run.games_began()
 
     def _on_step(self) -> bool:
         self.run.after_step(self.locals["infos"], self.locals["dones"])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # torch and rich are imported when a run begins
     from ..agents.training import Progress, Run
 
 _LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
+_LARGEST_SEED = 2**32 - 1  # that NumPy's generator takes
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ def _open(args: Train) -> Run:
         raise ValueError("give --minutes or --steps, not both")
     if (args.minutes is not None and not args.minutes > 0) or (args.steps is not None and args.steps <= 0):
         raise ValueError("--minutes and --steps must be greater than 0")
-    if args.seed < 0:
-        raise ValueError(f"--seed must be 0 or more, not {args.seed}")
+    if not 0 <= args.seed <= _LARGEST_SEED:
+        raise ValueError(f"--seed must be from 0 to {_LARGEST_SEED:,}, not {args.seed}")
     from ..agents.configs import PPO_CONFIGS  # torch is imported from here on
     from ..agents.training import Budget, Run
 
@@ -104,16 +105,21 @@ def _say_end(args: Train, training_run: Run, code: int) -> None:
         print(f"Watch:   puzzlegym watch {args.id} --agent {out}")
 
 
-def _figures(figures: dict[str, float]) -> str:
-    words = []
-    for name, value in figures.items():
-        if name in ("score", "home"):
-            words.append(f"{'mean score' if name == 'score' else 'cards home'} {value:,.1f}")
-        elif name == "rank":
-            words.append(f"start rank {int(value)}")
-        else:
-            words.append(f"{name} {value:.0%}")
-    return ", ".join(words) or "no game ended yet"
+# How to say a figure; the others are shares of games.
+_WORDS: dict[str, str] = {"score": "score {:,.0f}", "home": "cards home {:.1f}", "rank": "start rank {:.0f}"}
+
+
+def _figures(figures: dict[str, float], between: str = ", ") -> str:
+    words = [_WORDS.get(name, name + " {:.0%}").format(value) for name, value in figures.items()]
+    return between.join(words) or "no game ended yet"
+
+
+def _line(progress: Progress) -> str:
+    """Figures, speed and time left; short enough to share 80 columns with the percentage and a bar."""
+    parts = [_figures(progress.figures, "  "), f"{progress.rate / 1000:.1f}k steps/s"]
+    if 0 < progress.fraction < 1:
+        parts.append(f"{_clock(progress.seconds * (1 - progress.fraction) / progress.fraction)} left")
+    return "  ".join(parts)
 
 
 def _clock(seconds: float) -> str:
@@ -135,11 +141,11 @@ class _Display:
             from rich.progress import BarColumn, Progress, TextColumn
 
             columns = (
-                BarColumn(bar_width=16),
+                BarColumn(bar_width=None),  # as wide as the text leaves it
                 TextColumn("{task.percentage:>3.0f}%"),
                 TextColumn("{task.description}"),
             )
-            self._bar = Progress(*columns, refresh_per_second=4)
+            self._bar = Progress(*columns, refresh_per_second=4, expand=True)
             self._bar.add_task("first games ...", total=1.0)
             self._bar.start()
         return self
@@ -154,12 +160,7 @@ class _Display:
         if now - self._last < (0.25 if self._bar else _LINE_SECONDS):
             return
         self._last = now
-        speed = f"{progress.rate / 1000:.1f}k steps/s"
-        text = f"{_figures(progress.figures)}, {speed}"
-        if 0 < progress.fraction < 1:
-            done_here = progress.seconds * (1 - progress.fraction) / progress.fraction
-            text += f", {_clock(done_here)} left"
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=progress.fraction, description=text)
+            self._bar.update(self._bar.task_ids[0], completed=progress.fraction, description=_line(progress))
         else:
-            print(f"{progress.fraction:4.0%}  {progress.steps:>10,} steps  {text}", flush=True)
+            print(f"{progress.fraction:4.0%}  {progress.steps:>10,} steps  {_line(progress)}", flush=True)

@@ -1,0 +1,174 @@
+"""The networks compute what their docstrings say."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from puzzlegym.agents.networks import ILLEGAL, CardNet, OneHotMLP, build
+from puzzlegym.envs.freecell import legal_mask
+from reference.playing import choose_all
+from torch import Tensor, nn
+
+
+@cache
+def positions(env_id: str, moves: int = 40) -> tuple[Tensor, Tensor]:
+    """Boards and masks of games after different numbers of random moves."""
+    venv = gym.make_vec(env_id, num_envs=6, autoreset_mode="SameStep")
+    obs, infos = venv.reset(seed=3)
+    rng = np.random.default_rng(3)
+    boards, masks = [], []
+    for _ in range(moves):
+        boards.append(obs)
+        masks.append(infos["action_mask"].astype(bool))
+        obs, _, _, _, infos = venv.step(choose_all(masks[-1], rng))
+    return torch.as_tensor(np.concatenate(boards)), torch.as_tensor(np.concatenate(masks))
+
+
+def one_hot_mlp() -> OneHotMLP:
+    torch.manual_seed(0)
+    return OneHotMLP(squares=16, values=18, actions=4, hidden=(32, 24, 20))
+
+
+def card_net() -> CardNet:
+    """A net with large weights everywhere: a wrong index anywhere is to be seen in its output."""
+    torch.manual_seed(0)
+    net = CardNet(width=16, hidden=24, heads=16)
+    for parameter in net.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    for bag in (net.cards, net.needs, net.cells):
+        bag.weight.data[0] = 0  # the padding: no card
+    return net.eval()
+
+
+def outputs(net: nn.Module, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
+    with torch.no_grad():
+        logits, values = net(obs, masks)
+    assert logits.shape == masks.shape
+    assert values.shape == (len(obs),)
+    return logits, values
+
+
+def assert_close(left: Tensor, right: Tensor) -> None:
+    torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-4)
+
+
+def test_one_hot_mlp_is_a_dense_layer_on_the_one_hot_vector() -> None:
+    net = one_hot_mlp()
+    nn.init.normal_(net.bias)
+    obs, masks = positions("Puzzle2048-v0")
+    dense = nn.functional.one_hot(obs.flatten(1).long(), 18).flatten(1).float()
+    hidden = torch.relu(dense @ net.first.weight + net.bias)
+    for layer in (net.body[0], net.body[2]):
+        hidden = torch.relu(hidden @ layer.weight.T + layer.bias)
+    expected = hidden @ net.logits.weight.T + net.logits.bias
+    logits, values = outputs(net, obs, masks)
+    assert_close(logits[masks], expected[masks])
+    assert (logits[~masks] == ILLEGAL).all()
+    assert_close(values, (hidden @ net.value.weight.T + net.value.bias)[:, 0])
+
+
+def test_one_hot_mlp_knows_every_tile_up_to_131072() -> None:
+    board = torch.arange(16).view(1, 4, 4).to(torch.uint8) + 2
+    outputs(one_hot_mlp(), board, torch.ones(1, 4, dtype=torch.bool))
+
+
+NETS: list[Any] = [
+    pytest.param("Puzzle2048-v0", one_hot_mlp, id="2048"),
+    pytest.param("FreeCell-v0", card_net, id="freecell"),
+]
+
+
+@pytest.mark.parametrize(("env_id", "make"), NETS)
+def test_legal_moves_and_only_they_have_a_logit(env_id: str, make: Any) -> None:
+    obs, masks = positions(env_id)
+    logits, _ = outputs(make(), obs, masks)
+    assert torch.isfinite(logits).all()
+    assert torch.equal(logits > ILLEGAL / 2, masks)
+    chances = torch.softmax(logits, 1)
+    assert (chances[~masks] == 0).all()
+
+
+@pytest.mark.parametrize(("env_id", "make"), NETS)
+def test_rows_do_not_know_each_other(env_id: str, make: Any) -> None:
+    net = make()
+    obs, masks = positions(env_id)
+    logits, values = outputs(net, obs, masks)
+    order = torch.randperm(len(obs), generator=torch.Generator().manual_seed(0))
+    shuffled = outputs(net, obs[order], masks[order])
+    assert_close(shuffled[0], logits[order])
+    assert_close(shuffled[1], values[order])
+    for i in (0, 100, len(obs) - 1):
+        alone = outputs(net, obs[i : i + 1], masks[i : i + 1])
+        assert_close(alone[0][0], logits[i])
+        assert_close(alone[1][0], values[i])
+
+
+@pytest.mark.parametrize(("env_id", "make"), NETS)
+def test_the_value_does_not_depend_on_the_mask(env_id: str, make: Any) -> None:
+    net = make()
+    obs, masks = positions(env_id)
+    assert_close(outputs(net, obs, masks)[1], outputs(net, obs, torch.zeros_like(masks))[1])
+
+
+def moved(values: Tensor, order: list[int]) -> Tensor:
+    """Logits or masks of a board whose column i was column ``order[i]``."""
+    return values.view(-1, 52, 10)[:, :, [*order, 8, 9]].reshape(len(values), 520)
+
+
+@pytest.mark.parametrize("order", [[7, 6, 5, 4, 3, 2, 1, 0], [1, 2, 3, 4, 5, 6, 7, 0], [0, 1, 6, 3, 4, 5, 2, 7]])
+def test_card_net_does_not_mind_the_order_of_columns(order: list[int]) -> None:
+    net = card_net()
+    obs, masks = positions("FreeCell-v0")
+    other = obs.clone()
+    other[:, 1:] = obs[:, 1:][:, :, order]
+    other_masks = moved(masks, order)
+    assert np.array_equal(other_masks[17].numpy(), legal_mask(other[17].numpy())), "the game does not mind either"
+    logits, values = outputs(net, obs, masks)
+    other_logits, other_values = outputs(net, other, other_masks)
+    assert_close(other_logits, moved(logits, order))
+    assert_close(other_values, values)
+
+
+def test_card_net_does_not_mind_the_order_of_cells() -> None:
+    net = card_net()
+    obs, masks = positions("FreeCell-v0")
+    other = obs.clone()
+    other[:, 0, :4] = obs[:, 0, [2, 3, 1, 0]]
+    assert (obs != other).any()
+    logits, values = outputs(net, obs, masks)
+    other_logits, other_values = outputs(net, other, masks)
+    assert_close(other_logits, logits)
+    assert_close(other_values, values)
+
+
+def test_card_net_sees_every_card() -> None:
+    """Two cards that change places, anywhere on the board, change the value."""
+    net = card_net()
+    obs, masks = positions("FreeCell-v0")
+    board = obs[:1]
+    squares = board.flatten(1)[0].nonzero()[:, 0].tolist()
+    value = outputs(net, board, masks[:1])[1]
+    for first, second in zip(squares, squares[1:], strict=False):
+        swapped = board.clone()
+        flat = swapped.view(1, -1)
+        flat[0, first], flat[0, second] = board.view(1, -1)[0, second], board.view(1, -1)[0, first]
+        assert abs(float(outputs(net, swapped, masks[:1])[1] - value)) > 1e-4
+
+
+def test_card_net_tells_moves_apart() -> None:
+    obs, masks = positions("FreeCell-v0")
+    logits, _ = outputs(card_net(), obs, masks)
+    game = int(masks.sum(1).argmax())
+    legal = logits[game][masks[game]]
+    assert len(legal) > 5
+    assert len(legal.unique()) == len(legal)
+
+
+def test_unknown_network() -> None:
+    with pytest.raises(ValueError, match="one_hot_mlp, card_net"):
+        build("transformer", {})
