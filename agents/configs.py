@@ -64,6 +64,9 @@ PPO_CONFIGS: dict[str, PPOConfig] = {
         network="one_hot_mlp",
         network_arguments={"squares": 16, "values": 18, "actions": 4, "hidden": (256, 256)},
         wrappers=("shaped_2048",),
+        n_steps=64,
+        learning_rate=2e-3,
+        ent_coef=0.0,
     ),
     "FreeCell-v0": PPOConfig(
         env_id="FreeCell-v0",

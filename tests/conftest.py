@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import puzzlegym  # noqa: F401  # first: pytest also sees the root as a package under the folder's name
 from hypothesis import HealthCheck, settings
 
 # The same examples on every run; HYPOTHESIS_PROFILE=explore looks for new ones.

@@ -156,7 +156,8 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         return masks
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set a constructor argument, such as FreeCell's ``start_rank``, from each game's next reset on.
+        """Set a constructor argument: how games start, such as FreeCell's ``start_rank``, from each game's next reset on;
+        how they are played, such as ``autoplay``, at once.
 
         ``values``: one for all, or a list of one per game. ValueError for unknown names and values.
         """
