@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
-.PHONY: demo test test-interpreted check lint bench clean wheel
+.PHONY: demo test test-interpreted test-floor check lint bench clean wheel
 
 $(BIN)/.installed: pyproject.toml .ci/constraints.txt
 	@echo "Setting up $(VENV) (once) ..."
@@ -24,11 +24,15 @@ test: $(BIN)/.installed
 test-interpreted: $(BIN)/.installed ## the rules once more without the compiler
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 tests/envs/puzzle2048 tests/envs/freecell
 
+test-floor: $(BIN)/.installed ## the oldest gymnasium that is supported
+	@$(PIP) install --no-deps --upgrade --target .floor gymnasium==1.1.0
+	@PYTHONPATH=.floor $(BIN)/python -m pytest -q -n 2 tests/envs/test_contract.py tests/envs/test_vector_equivalence.py
+
 lint: $(BIN)/.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@rm -rf build .lint && $(BIN)/python -m pip -q wheel --no-deps --no-build-isolation -w .lint .
-	@$(BIN)/python -m pip -q install --no-deps --target .lint/site .lint/*.whl
+	@rm -rf build .lint && $(BIN)/python -m pip -qq wheel --no-deps --no-build-isolation -w .lint .
+	@$(BIN)/python -m pip -qq install --no-deps --target .lint/site .lint/*.whl
 	@cd .lint/site && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p puzzlegym
 	@rm -rf build .lint
 
@@ -41,5 +45,5 @@ wheel: $(BIN)/.installed
 	@$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .lint .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .floor build dist *.egg-info .lint .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -48,7 +48,7 @@ def _npz(arrays: Arrays) -> bytes:
 
 def save(path: Path, card: Mapping[str, Any], weights: Arrays, trainer: Arrays) -> None:
     """Write an agent. Raises OSError (disk full, not writable) with the old file untouched."""
-    members = {
+    members: dict[str, str | bytes] = {
         _CARD: json.dumps({"format": FORMAT, **card}, indent=1),
         _WEIGHTS: _npz(weights),
         _TRAINER: _npz(trainer),

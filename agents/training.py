@@ -116,7 +116,7 @@ class Run:
             run._seconds_before = float(card["seconds"])
             if run.curriculum:
                 run.curriculum.load(card["curriculum"])
-        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
             if isinstance(error, AgentError):
                 raise
             raise AgentError(f"{path} cannot be resumed by this version ({error})") from None
@@ -237,6 +237,9 @@ class _Callback(BaseCallback):
     def _on_rollout_end(self) -> None:
         self.run.progress.figures = self.run.figures()
         self.run.log()
+
+    def _on_training_end(self) -> None:
+        self._on_rollout_end()  # SB3 leaves the last rollout where the budget ends
 
     def _on_rollout_start(self) -> None:
         if time.perf_counter() - self.saved > CHECKPOINT_SECONDS:

@@ -96,9 +96,10 @@ def _guarded(name: str, arguments: list[str]) -> int:
         _fail(program, "stopped")
         return INTERRUPTED
     except ImportError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRA:
             raise
-        return _fail(program, f'{error.name} is not installed: pip install "puzzlegym[train]"')
+        return _fail(program, f'{package} is not installed: pip install "puzzlegym[train]"')
     except OSError as error:
         return _fail(program, f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, gymnasium.error.Error) as error:

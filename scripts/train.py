@@ -116,7 +116,8 @@ def _figures(figures: dict[str, float], between: str = ", ") -> str:
 
 def _line(progress: Progress) -> str:
     """Figures, speed and time left; short enough to share 80 columns with the percentage and a bar."""
-    parts = [_figures(progress.figures, "  "), f"{progress.rate / 1000:.1f}k steps/s"]
+    thousands = progress.rate / 1000
+    parts = [_figures(progress.figures, "  "), f"{thousands:.{0 if thousands >= 10 else 1}f}k steps/s"]
     if 0 < progress.fraction < 1:
         parts.append(f"{_clock(progress.seconds * (1 - progress.fraction) / progress.fraction)} left")
     return "  ".join(parts)
@@ -157,7 +158,7 @@ class _Display:
     def update(self, progress: Progress) -> None:
         """Show the run's figures, steps per second and the time left."""
         now = time.perf_counter()
-        if now - self._last < (0.25 if self._bar else _LINE_SECONDS):
+        if progress.fraction < 1 and now - self._last < (0.25 if self._bar else _LINE_SECONDS):
             return
         self._last = now
         if self._bar:

@@ -24,6 +24,10 @@ class Outcome(NamedTuple):
     truncated: NDArray[np.bool_]  # [N]
 
 
+# Configuration rows of the games to start, and a board for each if they begin with one.
+Setup = tuple[NDArray[np.int64], "list[NDArray[np.uint8]] | None"]
+
+
 class Batch:
     """N games of one puzzle; a single environment is a batch of one."""
 
@@ -83,12 +87,9 @@ class Batch:
         flat = out.obs.reshape(len(self.rows), -1)
         self.puzzle.refresh_rows(self.rows, self.config, which, deal, flat, out.mask, out.info)
 
-    def start(self, options: Mapping[str, Any] | None, which: NDArray[np.bool_], words: Mapping[int, int]) -> Outcome:
-        """New games in ``which``: seeded by ``words`` (row -> generator state), placed by the reset ``options``.
-
-        Everything is checked before anything changes. Raises ValueError for options that no game can have.
-        """
-        config, boards = self._read_options(options or {})
+    def start(self, setup: Setup, which: NDArray[np.bool_], words: Mapping[int, int]) -> Outcome:
+        """New games in ``which``, seeded by ``words`` (row -> generator state), as ``read_options`` found."""
+        config, boards = setup
         for row, word in words.items():
             self.rows[row, RNG] = word
         out = self.blank()
@@ -105,7 +106,9 @@ class Batch:
         self.refresh(which, out)
         return out
 
-    def _read_options(self, options: Mapping[str, Any]) -> tuple[NDArray[np.int64], list[NDArray[np.uint8]] | None]:
+    def read_options(self, options: Mapping[str, Any] | None) -> Setup:
+        """Check the ``options`` of a reset; nothing changes. Raises ValueError for those that no game can have."""
+        options = options or {}
         known = [name for name, parameter in self.puzzle.parameters.items() if parameter.is_option]
         unknown = set(options) - {*known, "board"}
         if unknown:

@@ -41,12 +41,13 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
         """Start a game. ``seed`` makes it repeatable; without one the generator goes on. ``options``: see the class."""
+        setup = self._batch.read_options(options)
         words = {}
         if seed is not None:
             words[0] = int(seed_words([check_seed(seed)])[0])
         elif not self._started:
             words[0] = int(self.np_random.integers(2**63))
-        out = self._batch.start(options, _THE_ONE, words)
+        out = self._batch.start(setup, _THE_ONE, words)
         super().reset(seed=seed)
         self._started = True
         return self._show(out)

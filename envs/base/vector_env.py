@@ -61,7 +61,8 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         """
         options = dict(options or {})
         which = self._read_mask(options.pop("reset_mask", None))
-        out = self._batch.start(options, which, self._generator_words(seed, which))
+        setup = self._batch.read_options(options)
+        out = self._batch.start(setup, which, self._generator_words(seed, which))
         rest = ~which
         if rest.any():
             self._batch.refresh(rest, out)
@@ -156,8 +157,10 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         return masks
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set a constructor argument: how games start, such as FreeCell's ``start_rank``, from each game's next reset on;
-        how they are played, such as ``autoplay``, at once.
+        """Set a constructor argument of the games.
+
+        How games start, such as FreeCell's ``start_rank``, counts from each game's next reset on; how they are played,
+        such as ``autoplay``, at once.
 
         ``values``: one for all, or a list of one per game. ValueError for unknown names and values.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -153,7 +154,7 @@ def test_card_net_sees_every_card() -> None:
     board = obs[:1]
     squares = board.flatten(1)[0].nonzero()[:, 0].tolist()
     value = outputs(net, board, masks[:1])[1]
-    for first, second in zip(squares, squares[1:], strict=False):
+    for first, second in pairwise(squares):
         swapped = board.clone()
         flat = swapped.view(1, -1)
         flat[0, first], flat[0, second] = board.view(1, -1)[0, second], board.view(1, -1)[0, first]

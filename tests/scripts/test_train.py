@@ -1,0 +1,299 @@
+"""The train command: what it leaves behind when it ends, is stopped, is killed, or cannot begin."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from puzzlegym.agents import saved
+from puzzlegym.agents.training import Progress
+from puzzlegym.scripts import train
+from puzzlegym.scripts.cli import main
+
+ID = "Puzzle2048-v0"
+CALL = [sys.executable, "-m", "puzzlegym.scripts.cli", "train"]
+FOREVER = "1000000000"
+# As CALL, after a statement of the test's own.
+PREPARED = "{}\nimport sys\nfrom puzzlegym.scripts.cli import main\nsys.exit(main(['train', *sys.argv[1:]]))"
+
+
+def prepared(statement: str, *argv: str) -> list[str]:
+    return [sys.executable, "-c", PREPARED.format(statement), *argv]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A finished run of a few steps."""
+    out = tmp_path / "run"
+    assert main(["train", ID, "--steps", "2000", "--out", str(out)]) == 0
+    return out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    """Run a call that must be refused and return its one line."""
+    capsys.readouterr()
+    assert main(list(argv)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return one_line(err)
+
+
+def one_line(err: str) -> str:
+    assert err.count("\n") == 1, err
+    assert err.startswith("puzzlegym train: ")
+    assert "Traceback" not in err
+    return err
+
+
+def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 100
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.02)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_run_into_a_pipe(tmp_path: Path) -> None:
+    out = tmp_path / "my run"
+    call = [*CALL, ID, "--steps", "40000", "--seed", "3", "--out", str(out)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
+    assert f"Done: {saved.load_card(out)['steps']:,} steps" in done.stdout
+    assert re.search(r"score [\d,]+, 512 \d+%, 1024 \d+%, 2048 \d+%", done.stdout)
+    assert f"Saved in {out}" in done.stdout
+    assert f"--agent '{out}'" in done.stdout, "to be copied into a shell"
+    assert files(out) == ["agent.zip", "log.csv", "tensorboard"]
+    card = saved.load_card(out)
+    assert (card["env_id"], card["seed"], card["budget"]["steps"]) == (ID, 3, 40_000)
+    assert 40_000 <= card["steps"] < 41_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_says_where(number: signal.Signals, tmp_path: Path, capsys: Any) -> None:
+    call = [*CALL, ID, "--steps", FOREVER, "--out", str(tmp_path)]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for((tmp_path / "log.csv").exists, process)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (128 + number, "")
+    steps = saved.load_card(tmp_path)["steps"]
+    assert f"Stopped: {steps:,} steps" in out
+    assert f"Saved in {tmp_path}" in out
+    assert f"puzzlegym train {ID} --resume {tmp_path}" in out
+    assert main(["train", ID, "--resume", str(tmp_path), "--steps", str(steps + 1000)]) == 0
+    assert saved.load_card(tmp_path)["steps"] >= steps + 1000
+
+
+def test_kill_and_resume(tmp_path: Path, capsys: Any) -> None:
+    often = "from puzzlegym.agents import training; training.CHECKPOINT_SECONDS = 0.1"
+    call = prepared(often, ID, "--steps", FOREVER, "--out", str(tmp_path))
+    agent = tmp_path / "agent.zip"
+
+    def second_checkpoint() -> bool:
+        return agent.exists() and saved.load_card(agent)["steps"] > 0
+
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(second_checkpoint, process)
+        process.kill()
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    before = saved.load_card(tmp_path)
+    assert before["budget"]["steps"] == int(FOREVER)
+    assert any(name.startswith("optimizer") for name in saved.load_trainer(tmp_path))
+    goal = before["steps"] + 20_000
+    assert main(["train", ID, "--resume", str(tmp_path), "--steps", str(goal)]) == 0
+    after = saved.load_card(tmp_path)
+    assert goal <= after["steps"] < goal + 1000
+    assert after["seconds"] > before["seconds"]
+    assert f"Done: {after['steps']:,} steps" in capsys.readouterr().out
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(run: Path) -> None:
+    before = (run / "agent.zip").read_bytes()
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) // 2},) * 2)"
+    call = prepared(limit, ID, "--resume", str(run), "--steps", "4000")
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert f"{run / 'agent.zip'}: File too large" in one_line(done.stderr)
+    assert (run / "agent.zip").read_bytes() == before
+    assert not [name for name in files(run) if name.endswith(".tmp")]
+    assert main(["train", ID, "--resume", str(run), "--steps", "4000"]) == 0
+
+
+@pytest.mark.parametrize("package", ["torch", "sb3_contrib", "stable_baselines3", "tensorboard"])
+def test_a_missing_extra(package: str, tmp_path: Path) -> None:
+    call = prepared(f"import sys; sys.modules[{package!r}] = None", ID, "--steps", "10", "--out", str(tmp_path / "run"))
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert one_line(done.stderr).endswith(f'{package} is not installed: pip install "puzzlegym[train]"\n')
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["Tetris-v0", "--steps", "10"], "Puzzle2048-v0 or FreeCell-v0"),
+        ([ID, "--minutes", "0"], "greater than 0"),
+        ([ID, "--minutes", "-1"], "greater than 0"),
+        ([ID, "--minutes", "nan"], "greater than 0"),
+        ([ID, "--steps", "0"], "greater than 0"),
+        ([ID, "--steps", "-5"], "greater than 0"),
+        ([ID, "--steps", "5", "--minutes", "5"], "not both"),
+        ([ID, "--steps", "5", "--seed", "-1"], "--seed must be from 0 to 4,294,967,295"),
+        ([ID, "--steps", "5", "--seed", "4294967296"], "--seed must be from 0 to 4,294,967,295"),
+    ],
+)
+def test_a_wrong_call_starts_nothing(argv: list[str], words: str, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "run"
+    assert words in refused(capsys, "train", *argv, "--out", str(out))
+    assert not out.exists()
+
+
+def test_a_folder_that_holds_a_run(run: Path, capsys: Any) -> None:
+    before = (run / "agent.zip").read_bytes()
+    assert f"--resume {run}" in refused(capsys, "train", ID, "--steps", "10", "--out", str(run))
+    assert (run / "agent.zip").read_bytes() == before
+
+
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_out_is_a_file(below: str, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    assert "file" in refused(capsys, "train", ID, "--steps", "10", "--out", str(tmp_path / "file" / below))
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("out", ["/proc", "/proc/run"])
+def test_out_cannot_be_written(out: str, capsys: Any) -> None:
+    """Not even root may; the existing folder is as bad as the new one."""
+    assert out in refused(capsys, "train", ID, "--steps", "10", "--out", out)
+
+
+def test_resume_has_its_own_folder(run: Path, tmp_path: Path, capsys: Any) -> None:
+    line = refused(capsys, "train", ID, "--resume", str(run), "--out", str(tmp_path / "other"))
+    assert "leave --out away" in line
+
+
+def test_resume_of_another_puzzle(run: Path, capsys: Any) -> None:
+    line = refused(capsys, "train", "FreeCell-v0", "--resume", str(run))
+    assert "trained on Puzzle2048-v0, not on FreeCell-v0" in line
+
+
+def test_resume_of_a_finished_run_says_so(run: Path, capsys: Any) -> None:
+    before = (run / "agent.zip").read_bytes()
+    assert main(["train", ID, "--resume", str(run)]) == 0
+    assert "larger --minutes or --steps" in capsys.readouterr().out
+    assert (run / "agent.zip").read_bytes() == before
+
+
+def missing(path: Path) -> None:
+    path.unlink()
+
+
+def text(path: Path) -> None:
+    path.write_text("hello\n", encoding="utf-8")
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 50] = bytes(50)
+    path.write_bytes(content)
+
+
+def ordinary_zip(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("readme.txt", "hello")
+
+
+@pytest.mark.parametrize("change", [missing, text, truncated, damaged, ordinary_zip])
+def test_resume_and_evaluate_refuse_nonsense(change: Callable[[Path], None], run: Path, capsys: Any) -> None:
+    change(run / "agent.zip")
+    before = files(run)
+    assert str(run) in refused(capsys, "train", ID, "--resume", str(run), "--steps", "9000")
+    assert files(run) == before
+    assert main(["evaluate", ID, "--agent", str(run), "--episodes", "2"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert str(run) in err
+
+
+def test_resume_of_nothing(tmp_path: Path, capsys: Any) -> None:
+    assert "no trained agent" in refused(capsys, "train", ID, "--resume", str(tmp_path / "nowhere"))
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """Both ends of a terminal of 80 columns."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    yield ours, theirs
+    os.close(ours)
+
+
+def everything_from(terminal: int) -> str:
+    parts = []
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other end was closed
+            break
+        if not part:
+            break
+        parts.append(part)
+    return b"".join(parts).decode()
+
+
+def test_one_line_of_progress_on_a_terminal(terminal: tuple[int, int], tmp_path: Path) -> None:
+    ours, theirs = terminal
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    process = subprocess.Popen(
+        [*CALL, ID, "--steps", "70000", "--out", str(tmp_path)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**environment, "TERM": "xterm-256color"},
+    )
+    os.close(theirs)
+    shown = everything_from(ours)
+    assert process.wait(timeout=60) == 0
+    assert "\x1b[1A" not in shown, "a picture of one line needs no way up"
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+    bars = [line.rstrip() for line in re.split(r"[\r\n]+", plain) if "━" in line]
+    assert len(bars) > 3
+    assert max(map(len, bars)) <= 80
+    assert not any("…" in line for line in bars)
+    pattern = r"━+ +\d+%  ?score [\d,]+  512 \d+%  1024 \d+%  2048 \d+%  [\d.]+k steps/s  \d+:\d\d left"
+    assert any(re.search(pattern, line) for line in bars), bars
+    assert " 100% " in bars[-1]
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [{"score": 98_765.4, "512": 1.0, "1024": 0.99, "2048": 0.98}, {"home": 47.25, "win": 0.6543, "rank": 11.0}],
+)
+def test_a_long_line_leaves_room_for_percentage_and_bar(figures: dict[str, float]) -> None:
+    progress = Progress(steps=9_999_999, seconds=7200.0, fraction=0.3, rate=23_456.7, figures=figures)
+    assert len(train._line(progress)) <= 80 - len("━━━━ 100% ")
