@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from ..common.checks import whole_number
 from ..common.rng import check_seed, seed_words
 from .batch import Batch, Outcome
 from .puzzle import Puzzle
@@ -65,13 +65,8 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         raise ResetNeeded("the game is over: call reset() first" if self._started else "call reset() before step()")
 
     def _whole(self, action: Any) -> int:
-        try:
-            if isinstance(action, (bool, np.bool_)):
-                raise TypeError
-            number = operator.index(action)
-        except TypeError:
-            number = -1
-        if not 0 <= number < self.puzzle.actions:
+        number = whole_number(action)
+        if number is None or not 0 <= number < self.puzzle.actions:
             raise ValueError(f"an action is a whole number of {self.action_space}, not {action!r}; nothing changed")
         return number
 

@@ -5,13 +5,13 @@ A state row carries its own generator, so a snapshot is complete and a batch is 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks import whole_number
 from .jit import njit
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -50,13 +50,8 @@ def _mix_array(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def check_seed(seed: Any) -> int:
     """A seed as an int. Raises ValueError unless it is a whole number >= 0 (of any size)."""
-    try:
-        if isinstance(seed, (bool, np.bool_)):
-            raise TypeError
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
+    number = whole_number(seed)
+    if number is None or number < 0:
         raise ValueError(f"a seed is a whole number of 0 or more, not {seed!r}")
     return number
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.checks import whole_number
 from .rules import deal_cards
 from .state import SHAPE, SQUARES, TABLE_BYTES
 
@@ -21,13 +21,8 @@ UNWINNABLE = (11982, 146692, 186216, 455889, 495505, 512118, 517776, 781948)
 
 def check_whole(value: Any, low: int, high: int, what: str) -> int:
     """``value`` as an int within [low, high]. Raises ValueError that says what is accepted."""
-    try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        number = low - 1
-    if not low <= number <= high:
+    number = whole_number(value)
+    if number is None or not low <= number <= high:
         raise ValueError(f"{what} must be a whole number from {low} to {high}, not {value!r}")
     return number
 

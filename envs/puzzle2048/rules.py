@@ -33,7 +33,6 @@ def _words(*values: int) -> tuple[np.uint64, ...]:
 _S1, _S2, _S3, _S4, _S8, _S12, _S16, _S24 = _words(1, 2, 3, 4, 8, 12, 16, 24)
 _S48, _S60 = _words(48, 60)
 _NIBBLE, _ROW, _LOWBITS = _words(0xF, 0xFFFF, 0x1111111111111111)
-_ALL_SQUARES = np.uint64(SQUARES)
 _HAS_RIGHT, _HAS_BELOW = _words(0x0111011101110111, 0x0000111111111111)  # squares with a neighbour on that side
 _T1, _T2, _T3 = _words(0xF0F00F0FF0F00F0F, 0x0000F0F00000F0F0, 0x0F0F00000F0F0000)
 _T4, _T5, _T6 = _words(0xFF00FF0000FF00FF, 0x00FF00FF00000000, 0x00000000FF00FF00)
