@@ -96,15 +96,14 @@ def test_installed_wheel_is_the_package(wheel, tmp_path):
     assert version == re.search(r"-([\d.]+)-", wheel.name)[1]
 
 
-# Four spawns on an empty board: ``rules.spawn`` calls ``rng.mix`` and ``rng.below``, which stand in another file.
+# Four spawns on an empty board: ``rules.spawn`` calls ``rng.below``, which stands in another file.
 SPAWNS = """
 import numpy as np
 from puzzlegym.envs.puzzle2048 import rules
-from puzzlegym.envs.puzzle2048.state import LOW, WORDS
-row = np.zeros(WORDS, dtype=np.uint64)
-for _ in range(4):
-    rules.spawn(row, np.array([0, 0]))
-print(f"{int(row[LOW]):x}")
+low = np.uint64(0)
+for word in (1 << 62, 2 << 62, 3 << 62, 0):
+    low, _ = rules.spawn(np.uint64(low), np.uint64(0), np.uint64(word), 0)
+print(f"{int(low):x}")
 """
 
 

@@ -91,4 +91,4 @@ def end_games(env: AnyVectorEnv, which: NDArray[np.bool_]) -> None:
     inner = env.unwrapped
     if not isinstance(inner, PuzzleVectorEnv):
         raise TypeError(f"expected a {PuzzleVectorEnv.__name__} (possibly wrapped), got {inner}")
-    inner._ended = inner._ended | which
+    inner._set_ended(inner._ended | which)

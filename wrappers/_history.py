@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..envs.base.batch import Batch
+from ..envs.common.cards import CARDS
 from ..envs.freecell import rules
+from ..envs.freecell.state import TABLE_WORDS
 
 _SLOTS = 128  # per game at first; most games see fewer than half as many positions
 
@@ -23,11 +25,12 @@ class History:
         self._counts = np.zeros(len(batch), dtype=np.int64)
         self._back = np.zeros((len(batch), batch.puzzle.actions), dtype=np.int8)
         self._every = np.arange(len(batch))
+        self._scratch = np.empty(TABLE_WORDS, dtype=np.uint64), np.empty(CARDS, dtype=np.int8)
 
     def look(self) -> None:
         """Note where the games stand now and which moves lead back from there. To look twice is to look once."""
         batch = self._batch
-        most = rules.watch_rows(batch.rows, batch.config, self._slots, self._counts, self._back)
+        most = rules.watch_rows(batch.rows, batch.config, self._slots, self._counts, self._back, *self._scratch)
         if 2 * most >= self._slots.shape[1]:
             self._grow()
 

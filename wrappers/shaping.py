@@ -51,13 +51,14 @@ class ShapedReward2048(SingleWrapper):
         super().__init__(env)
         self._batch = batch_of(env, Puzzle2048Env)
         self._worth, self._end = _merge_worth(base, slope, start, power), end
+        self._counts = np.empty(EXPONENTS, dtype=np.int64)
 
     def step(self, action: int) -> Step:
         """Make a move."""
         before = self._batch.rows.copy()
         obs, _, terminated, truncated, info = self.env.step(action)
         reward = np.empty(1)
-        merge_rows(before, np.array([action], dtype=np.int64), self._worth, reward)
+        merge_rows(before, np.array([action], dtype=np.int64), self._worth, reward, self._counts)
         return obs, float(reward[0]) + self._end * terminated, terminated, truncated, info
 
 
@@ -86,13 +87,14 @@ class ShapedReward2048Vector(PuzzleVectorWrapper):
         super().__init__(env)
         self._batch = batch_of(env, Puzzle2048VectorEnv)
         self._worth, self._end = _merge_worth(base, slope, start, power), end
+        self._counts = np.empty(EXPONENTS, dtype=np.int64)
 
     def step(self, actions: NDArray[np.int64]) -> VectorStep:
         """Make a move in every game."""
         before = self._batch.rows.copy()
         obs, _, terminated, truncated, infos = self.env.step(actions)
         rewards = np.empty(self.num_envs)
-        merge_rows(before, np.asarray(actions, dtype=np.int64), self._worth, rewards)
+        merge_rows(before, np.asarray(actions, dtype=np.int64), self._worth, rewards, self._counts)
         rewards += self._end * terminated
         only_reset = (self._batch.steps() == 0) & ~(terminated | truncated)
         return obs, np.where(only_reset, 0.0, rewards), terminated, truncated, infos

@@ -8,20 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common import jit
-from ..common.rows import LEGAL, OVER, RNG, STATUS, STEPS
+from ..common import jit, threads
+from ..common.rows import FLAGS, LEGAL, OVER, PLAY, RNG, SHOW, START, STATUS, STEPS, TRUNCATED, all_below
 from .puzzle import Puzzle
 
 
 class Outcome(NamedTuple):
-    """Fresh arrays that describe every game after a step or a reset."""
+    """Arrays that describe every game after a step or a reset."""
 
-    obs: NDArray[np.uint8]  # [N, *observation shape]
+    obs: NDArray[np.uint8]  # [N, squares]
     mask: NDArray[np.int8]  # [N, actions]
-    info: NDArray[np.int64]  # [numbers, N]
     reward: NDArray[np.float64]  # [N]
-    terminated: NDArray[np.bool_]  # [N]
-    truncated: NDArray[np.bool_]  # [N]
+    flags: NDArray[np.bool_]  # [FLAGS, N]
+    numbers: NDArray[np.int64]  # [len(puzzle.numbers), N]
+
+    def copied(self) -> Outcome:
+        """The same in arrays of its own."""
+        obs, mask, reward, flags, numbers = self
+        return Outcome(obs.copy(), mask.copy(), reward.copy(), flags.copy(), numbers.copy())
 
 
 # Configuration rows of the games to start, and a board for each if they begin with one.
@@ -31,80 +35,102 @@ Setup = tuple[NDArray[np.int64], "list[NDArray[np.uint8]] | None"]
 class Batch:
     """N games of one puzzle; a single environment is a batch of one."""
 
-    def __init__(self, puzzle: Puzzle, size: int, arguments: Mapping[str, Any]) -> None:
-        """``arguments``: the puzzle's constructor parameters, the same for all games at first."""
+    def __init__(self, puzzle: Puzzle, size: int, arguments: Mapping[str, Any], num_threads: int | None = None) -> None:
+        """``arguments``: the puzzle's constructor parameters, the same for all games at first.
+
+        ``num_threads``: None for as many as are available; no more are used than the batch is large enough for.
+        """
         self.puzzle = puzzle
         self.config = np.tile(puzzle.configure(arguments), (size, 1))
         self.rows = np.zeros((size, puzzle.words), dtype=np.uint64)
-        self._none_pending = np.zeros(size, dtype=np.bool_)
-        self._shape = puzzle.observation_space.shape
+        self._squares, self._actions = int(np.prod(puzzle.observation_space.shape)), puzzle.actions
+        self._numbers = len(puzzle.numbers)
+        self._play = np.full(size, PLAY)
+        self._no_actions = np.zeros(size, dtype=np.int64)
+        self._spare_reward = np.empty(size)
+        wanted = threads.available() if num_threads is None else num_threads
+        self._parts = threads.split(size, max(1, min(wanted, size // puzzle.rows_per_thread)))
         jit.announce()
 
     def __len__(self) -> int:
         """Number of games."""
         return len(self.rows)
 
-    def blank(self) -> Outcome:
-        """Unwritten output arrays."""
+    def outputs(self) -> Outcome:
+        """Unwritten arrays."""
         n = len(self.rows)
         return Outcome(
-            np.zeros((n, *self._shape), dtype=np.uint8),
-            np.zeros((n, self.puzzle.actions), dtype=np.int8),
-            np.zeros((len(self.puzzle.info), n), dtype=np.int64),
-            np.zeros(n, dtype=np.float64),
-            np.zeros(n, dtype=np.bool_),
-            np.zeros(n, dtype=np.bool_),
+            np.empty((n, self._squares), dtype=np.uint8),
+            np.empty((n, self._actions), dtype=np.int8),
+            np.empty(n),
+            np.empty((FLAGS, n), dtype=np.bool_),
+            np.empty((self._numbers, n), dtype=np.int64),
         )
 
     def step(
-        self, actions: NDArray[np.int64], limit: int = 0, pending: NDArray[np.bool_] | None = None
-    ) -> tuple[Outcome, int]:
-        """Step every game (``pending`` ones start anew instead); returns the outcome and how many ended.
+        self, actions: NDArray[np.int64], out: Outcome, limit: int = 0, pending: NDArray[np.bool_] | None = None
+    ) -> int:
+        """Step every game (``pending`` ones start anew instead) and write ``out``; returns how many ended.
 
         ``limit``: steps after which a game is truncated, 0 for none. Raises ValueError, with no game changed, for an
         action outside the space.
         """
-        out = self.blank()
-        ended = self.puzzle.step_rows(
-            self.rows,
-            self.config,
-            actions,
-            limit,
-            self._none_pending if pending is None else pending,
-            out.obs.reshape(len(self.rows), -1),
-            out.mask,
-            out.reward,
-            out.terminated,
-            out.truncated,
-            out.info,
-        )
-        if ended < 0:
-            raise ValueError(f"action {actions[-1 - ended]} is outside {self.puzzle.action_space}; nothing changed")
-        return out, ended
+        if not all_below(actions, self._actions):
+            self._check(actions, pending)
+        todo = self._play if pending is None else self._play - pending  # START is PLAY - 1
+        return self._advance(self.config, todo, actions, limit, out)
 
-    def refresh(self, which: NDArray[np.bool_], out: Outcome, deal: bool = False) -> None:
-        """Write what the player sees of the games in ``which`` into ``out``, after a new deal if asked."""
-        flat = out.obs.reshape(len(self.rows), -1)
-        self.puzzle.refresh_rows(self.rows, self.config, which, deal, flat, out.mask, out.info)
+    def step_one(self, action: int, out: Outcome) -> None:
+        """``step`` for a batch of one and an action known to be of the space."""
+        self._no_actions[0] = action
+        self.puzzle.advance_rows(self.rows, self.config, self._play, self._no_actions, 0, 0, 1, *out)
 
-    def start(self, setup: Setup, which: NDArray[np.bool_], words: Mapping[int, int]) -> Outcome:
+    def _advance(
+        self, config: NDArray[np.int64], todo: NDArray[np.uint8], actions: NDArray[np.int64], limit: int, out: Outcome
+    ) -> int:
+        if len(self._parts) == 1:
+            return self.puzzle.advance_rows(self.rows, config, todo, actions, limit, 0, len(self.rows), *out)
+
+        def task(first: int, last: int) -> int:
+            return self.puzzle.advance_rows(self.rows, config, todo, actions, limit, first, last, *out)
+
+        return threads.spread(task, self._parts)
+
+    def _check(self, actions: NDArray[np.int64], pending: NDArray[np.bool_] | None) -> None:
+        """Raise ValueError if an action outside the space is that of a game that plays it."""
+        outside = (actions < 0) | (actions >= self.puzzle.actions)
+        if pending is not None:
+            outside &= ~pending
+        for action in actions[outside][:1]:
+            raise ValueError(f"action {action} is outside {self.puzzle.action_space}; nothing changed")
+
+    def refresh(
+        self, which: NDArray[np.bool_], out: Outcome, deal: bool = False, config: NDArray[np.int64] | None = None
+    ) -> None:
+        """Write what the player sees of the games in ``which`` into ``out``, after a new deal if asked.
+
+        Rewards and ends in ``out`` stay as they are, and so do the other games. ``config``: for these deals alone.
+        """
+        todo = which * (START if deal else SHOW)  # SKIP, which is 0, for the others
+        ends = out.flags[: TRUNCATED + 1].copy()
+        shown = out._replace(reward=self._spare_reward)
+        self._advance(self.config if config is None else config, todo, self._no_actions, 0, shown)
+        out.flags[: TRUNCATED + 1] = ends
+
+    def start(self, setup: Setup, which: NDArray[np.bool_], words: Mapping[int, int], out: Outcome) -> None:
         """New games in ``which``, seeded by ``words`` (row -> generator state), as ``read_options`` found."""
         config, boards = setup
         for row, word in words.items():
             self.rows[row, RNG] = word
-        out = self.blank()
         if boards is None:
-            usual, self.config = self.config, config
-            self.refresh(which, out, deal=True)
-            self.config = usual
-            return out
+            self.refresh(which, out, deal=True, config=config)
+            return
         for i in np.flatnonzero(which):
             keep = self.rows[i, RNG]
             self.rows[i] = 0
             self.rows[i, RNG], self.rows[i, STATUS] = keep, LEGAL
             self.puzzle.pack_board(self.rows[i], boards[i])
         self.refresh(which, out)
-        return out
 
     def read_options(self, options: Mapping[str, Any] | None) -> Setup:
         """Check the ``options`` of a reset; nothing changes. Raises ValueError for those that no game can have."""
@@ -132,12 +158,14 @@ class Batch:
         """Which games have ended (bool ``[N]``)."""
         return np.asarray((self.rows[:, STATUS] & OVER) != 0)
 
+    def is_over(self) -> bool:
+        """Has the first game ended?"""
+        return bool(self.rows[0, STATUS] & OVER)
+
     def steps(self) -> NDArray[np.uint64]:
         """Steps since each game began (uint64 ``[N]``)."""
         return self.rows[:, STEPS]
 
-    def look(self) -> Outcome:
-        """What the players see now, with nothing changed."""
-        out = self.blank()
+    def look(self, out: Outcome) -> None:
+        """Write what the players see now, with nothing changed."""
         self.refresh(np.ones(len(self), dtype=np.bool_), out)
-        return out

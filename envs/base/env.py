@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..common.checks import whole_number
 from ..common.rng import check_seed, seed_words
-from .batch import Batch, Outcome
+from ..common.rows import SUCCESS, TERMINATED, WAS_LEGAL
+from .batch import Batch
 from .puzzle import Puzzle
 
 _THE_ONE = np.ones(1, dtype=np.bool_)
@@ -32,8 +33,9 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         # Spaces hold a generator for sampling: every environment has its own.
         self.observation_space = deepcopy(self.puzzle.observation_space)  # type: ignore[arg-type]
         self.action_space = deepcopy(self.puzzle.action_space)  # type: ignore[arg-type]
-        self._batch = Batch(self.puzzle, 1, arguments)
-        self._actions = np.zeros(1, dtype=np.int64)
+        self._batch = Batch(self.puzzle, 1, arguments, num_threads=1)
+        self._out = self._batch.outputs()  # written by every step; what is returned are copies
+        self._shape = self.puzzle.observation_space.shape
         self._started = False
         self._over = False
 
@@ -47,19 +49,20 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
             words[0] = int(seed_words([check_seed(seed)])[0])
         elif not self._started:
             words[0] = int(self.np_random.integers(2**63))
-        out = self._batch.start(setup, _THE_ONE, words)
+        self._batch.start(setup, _THE_ONE, words, self._out)
         super().reset(seed=seed)
         self._started = True
-        return self._show(out)
+        self._over = self._batch.is_over()
+        return self._show()
 
     def step(self, action: int) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         """One move. Raises ResetNeeded before ``reset`` and after the end, ValueError for no action of the space."""
         if not self._started or self._over:
             self._refuse()
-        self._actions[0] = self._whole(action)
-        out, _ = self._batch.step(self._actions)
-        obs, info = self._show(out)
-        return obs, float(out.reward[0]), self._over, False, info
+        self._batch.step_one(self._whole(action), self._out)
+        self._over = self._out.flags.item(TERMINATED)
+        obs, info = self._show()
+        return obs, self._out.reward.item(), self._over, False, info
 
     def _refuse(self) -> None:
         raise ResetNeeded("the game is over: call reset() first" if self._started else "call reset() before step()")
@@ -70,20 +73,20 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
             raise ValueError(f"an action is a whole number of {self.action_space}, not {action!r}; nothing changed")
         return number
 
-    def _show(self, out: Outcome) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-        self._over = not out.mask[0].any()
-        info: dict[str, Any] = {"action_mask": out.mask[0]}
-        for (name, kind), number in zip(self.puzzle.info.items(), out.info[:, 0].tolist(), strict=True):
-            info[name] = kind(number)
+    def _show(self) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        out = self._out
+        info: dict[str, Any] = {"action_mask": out.mask[0].copy(), "legal": out.flags.item(WAS_LEGAL)}
+        info.update(zip(self.puzzle.numbers, out.numbers.ravel().tolist(), strict=True))
+        info["is_success"] = out.flags.item(SUCCESS)
         if self.render_mode == "human":
             print(self._text(), flush=True)
-        return out.obs[0], info
+        return out.obs.reshape(self._shape).copy(), info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are legal now (bool ``[actions]``; the name that sb3-contrib looks for)."""
         if not self._started:
             self._refuse()
-        masks: NDArray[np.bool_] = self._batch.look().mask[0].view(np.bool_)
+        masks: NDArray[np.bool_] = self._out.mask[0].view(np.bool_).copy()
         return masks
 
     def get_state(self) -> Any:
@@ -98,7 +101,8 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         self.puzzle.from_state(state, row)
         self._batch.rows[0] = row
         self._started = True
-        self._over = not self._batch.look().mask[0].any()
+        self._batch.look(self._out)
+        self._over = self._batch.is_over()
 
     def render(self) -> str | None:
         """The game as text (``"ansi"``); ``"human"`` printed it already."""

@@ -51,23 +51,27 @@ def _encode_flag(name: str, value: Any) -> tuple[int]:
 class Puzzle:
     """Everything that tells one puzzle from another.
 
-    The kernels work on state rows, uint64 ``[N, words]`` that begin with the head of ``common.rows``:
+    Its one kernel works on state rows, uint64 ``[N, words]`` that begin with the head of ``common.rows``:
 
-    * ``step_rows(rows, config, actions, limit, pending, obs, mask, reward, terminated, truncated, info) -> ended``
-    * ``refresh_rows(rows, config, which, deal, obs, mask, info)``
+    ``advance_rows(rows, config, todo, actions, limit, first, last, obs, mask, reward, flags, numbers) -> ended``
 
-    with ``config`` int64 ``[N, config_width]``, ``obs`` uint8 ``[N, squares]``, ``mask`` int8 ``[N, actions]`` and
-    ``info`` int64 ``[len(info), N]``.
+    does with row i, ``first <= i < last``, what ``todo[i]`` (uint8 ``[N]``) says: ``SKIP``, and nothing is written but
+    a reward of 0 perhaps; ``SHOW`` it as it is, after deriving whatever follows from a board that was set; ``START`` a
+    new game; ``PLAY`` ``actions[i]`` (int64 ``[N]``, of the space). A played game is truncated by its step number
+    ``limit`` (0: never). Written are ``obs`` (uint8 ``[N, squares]``), ``mask`` (int8 ``[N, actions]``), ``reward``
+    (float64 ``[N]``), ``flags`` (bool ``[4, N]``, see ``common.rows``) and ``numbers`` (int64 ``[len(numbers), N]``),
+    all contiguous; ``config`` is int64 ``[N, config_width]``. Rows do not depend on each other. The answer is how many
+    games ended.
     """
 
     words: int
     config_width: int
     observation_space: spaces.Box
     action_space: spaces.Discrete
-    info: Mapping[str, type]  # names and types of the info numbers, in the kernels' order
+    numbers: tuple[str, ...]  # names in the info dict, in the kernel's order
     parameters: Mapping[str, Parameter]
-    step_rows: Callable[..., int]
-    refresh_rows: Callable[..., None]
+    advance_rows: Callable[..., int]
+    rows_per_thread: int  # fewer rows than this cost more to hand to a thread than they take
     check_board: Callable[[Any], Board]
     pack_board: Callable[[Row, Board], None]
     to_state: Callable[[Row], Any]

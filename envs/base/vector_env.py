@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from ..common.rng import check_seed, seed_words
+from ..common.rows import SUCCESS, TERMINATED, TRUNCATED, WAS_LEGAL
 from .batch import Batch, Outcome
 from .puzzle import Puzzle
 
@@ -31,11 +32,27 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         render_mode: str | None = None,
         max_episode_steps: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        num_threads: int | None = None,
         **arguments: Any,
     ) -> None:
-        """See the puzzle's class for ``arguments``. ``max_episode_steps``: None or -1 for no limit."""
+        """Make ``num_envs`` games.
+
+        Args:
+            num_envs: number of games, N.
+            render_mode: None or ``"ansi"``.
+            max_episode_steps: steps after which a game is truncated; None or -1 for no limit.
+            autoreset_mode: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as in Gymnasium.
+            copy: False to get the same arrays from every step, overwritten by the next one: read them, do not keep them
+                and do not write to them. Gymnasium's own vector environments do so with observations.
+            num_threads: threads that share the rows of a large batch (default: one for each core, or as many as the
+                environment variable NUMBA_NUM_THREADS says); small batches use one. Results do not depend on it.
+            arguments: those of the single environment.
+        """
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+        if num_threads is not None and num_threads < 1:
+            raise ValueError(f"num_threads must be at least 1, or None for one per core, not {num_threads}")
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(f"render_mode must be one of {self.metadata['render_modes']} or None, not {render_mode!r}")
         self.num_envs, self.render_mode = num_envs, render_mode
@@ -46,9 +63,18 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._limit = max_episode_steps if max_episode_steps is not None and max_episode_steps > 0 else 0
-        self._batch = Batch(self.puzzle, num_envs, arguments)
-        self._ended = np.zeros(num_envs, dtype=np.bool_)
-        self._dead = np.zeros(num_envs, dtype=np.bool_)
+        self._batch = Batch(self.puzzle, num_envs, arguments, num_threads)
+        self._out = self._batch.outputs()  # of the latest step or reset
+        self._copy = True
+        self._shape = (num_envs, *self.puzzle.observation_space.shape)
+        self._none = np.zeros(num_envs, dtype=np.bool_)
+        self._set_ended(self._none)
+        self._keys = ("action_mask", "legal", *self.puzzle.numbers, "is_success")
+        self._present_keys = tuple("_" + key for key in self._keys)
+        self._all_present = np.ones((len(self._keys), num_envs), dtype=np.bool_)
+        self._same_infos = self._infos(self._out)  # of every step, without copies
+        self._copy = copy
+        self._has_dead = False  # boards that were over when they were set
         self._started = False
 
     def reset(
@@ -62,15 +88,32 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         options = dict(options or {})
         which = self._read_mask(options.pop("reset_mask", None))
         setup = self._batch.read_options(options)
-        out = self._batch.start(setup, which, self._generator_words(seed, which))
+        words = self._generator_words(seed, which)
         rest = ~which
-        if rest.any():
-            self._batch.refresh(rest, out)
-            out.info[:, rest], out.mask[rest] = 0, 0  # infos speak of the games that were reset
+        out = self._next_outputs(keep=bool(rest.any()))
+        self._batch.start(setup, which, words, out)
         self._started = True
-        self._ended = self._ended & rest
-        self._dead = self._batch.over() & ~self._ended  # boards that were over when they were set
-        return out.obs, self._infos(out, which)
+        self._set_ended(self._ended & rest)
+        self._has_dead = bool((self._batch.over() & ~self._ended).any())
+        infos = self._infos(self._only(np.flatnonzero(which), out) if rest.any() else out, which)
+        return out.obs.reshape(self._shape), infos
+
+    def _set_ended(self, ended: NDArray[np.bool_]) -> None:
+        """Note which games are over (bool ``[N]``, not changed afterwards)."""
+        self._ended, self._has_ended = ended, bool(ended.any())
+
+    def _next_outputs(self, keep: bool = False) -> Outcome:
+        """Arrays for the next outcome; with ``keep`` they hold the latest one."""
+        if self._copy:
+            self._out = self._out.copied() if keep else self._batch.outputs()
+        return self._out
+
+    def _only(self, games: NDArray[np.int64], out: Outcome) -> Outcome:
+        """``out`` with the masks and infos of some games alone, copied."""
+        mask, flags = np.zeros(out.mask.shape, dtype=np.int8), np.zeros(out.flags.shape, dtype=np.bool_)
+        numbers = np.zeros(out.numbers.shape, dtype=np.int64)
+        mask[games], flags[:, games], numbers[:, games] = out.mask[games], out.flags[:, games], out.numbers[:, games]
+        return out._replace(mask=mask, flags=flags, numbers=numbers)
 
     def _read_mask(self, mask: Any) -> NDArray[np.bool_]:
         if mask is None:
@@ -106,19 +149,27 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         """One move in every game. Raises ValueError, with nothing changed, for actions that are not of the space."""
         if not self._started:
             raise ResetNeeded("call reset() before step()")
-        if self.autoreset_mode == AutoresetMode.DISABLED and self._ended.any():
+        if self._has_ended and self.autoreset_mode == AutoresetMode.DISABLED:
             raise ResetNeeded("some games are over: reset them (options={'reset_mask': ...}) before the next step")
-        if self._dead.any():
+        if self._has_dead:
             raise ResetNeeded("some boards were over when they were set: reset() those games before the next step")
-        next_step = self.autoreset_mode == AutoresetMode.NEXT_STEP
-        out, ended = self._batch.step(self._whole(actions), self._limit, self._ended if next_step else None)
-        self._ended = out.terminated | out.truncated
+        pending = self._ended if self._has_ended and self.autoreset_mode == AutoresetMode.NEXT_STEP else None
+        whole, before = self._whole(actions), self._out
+        out = self._next_outputs()
+        try:
+            ended = self._batch.step(whole, out, self._limit, pending)
+        except ValueError:
+            self._out = before
+            raise
         infos: Infos = {}
+        self._has_ended = ended > 0
+        terminated, truncated = out.flags[TERMINATED], out.flags[TRUNCATED]
+        self._ended = terminated | truncated if ended else self._none
         if ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
             infos = self._final_infos(out, self._ended)
             self._batch.refresh(self._ended, out, deal=True)
-        infos.update(self._infos(out, np.ones(self.num_envs, dtype=np.bool_)))
-        return out.obs, out.reward, out.terminated, out.truncated, infos
+        infos.update(self._infos(out))
+        return out.obs.reshape(self._shape), out.reward, terminated, truncated, infos
 
     def _whole(self, actions: Any) -> NDArray[np.int64]:
         try:
@@ -129,23 +180,28 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
             raise ValueError(f"actions must be {self.num_envs} whole numbers of {self.single_action_space}")
         return np.ascontiguousarray(array, dtype=np.int64)
 
-    def _infos(self, out: Outcome, which: NDArray[np.bool_]) -> Infos:
-        infos: Infos = {"action_mask": out.mask, "_action_mask": which.copy()}
-        for (name, kind), numbers in zip(self.puzzle.info.items(), out.info, strict=True):
-            infos[name] = numbers.astype(kind)
-            infos[f"_{name}"] = which.copy()
+    def _infos(self, out: Outcome, which: NDArray[np.bool_] | None = None) -> Infos:
+        """The infos of a step, of all games or of those in ``which``."""
+        if which is None and not self._copy:
+            return dict(self._same_infos)
+        present = self._all_present.copy()
+        if which is not None:
+            present[:] = which
+        values = (out.mask, out.flags[WAS_LEGAL], *out.numbers, out.flags[SUCCESS])
+        infos: Infos = dict(zip(self._keys, values, strict=True))
+        infos.update(zip(self._present_keys, present, strict=True))
         return infos
 
     def _final_infos(self, out: Outcome, ended: NDArray[np.bool_]) -> Infos:
         """The last observation and info of the games that ended, before new ones take their rows."""
-        final = Outcome(out.obs, np.where(ended[:, None], out.mask, 0), np.where(ended, out.info, 0), *out[3:])
-        obs = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(ended):
-            obs[i] = out.obs[i].copy()
+        (games,) = ended.nonzero()
+        obs = np.empty(self.num_envs, dtype=object)  # filled with None
+        for i, last in zip(games.tolist(), out.obs[games].reshape(len(games), *self._shape[1:]), strict=True):
+            obs[i] = last
         return {
             "final_obs": obs,
             "_final_obs": ended.copy(),
-            "final_info": self._infos(final, ended),
+            "final_info": self._infos(self._only(games, out), ended),
             "_final_info": ended.copy(),
         }
 
@@ -153,8 +209,8 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         """Which actions are legal now (bool ``[N, actions]``)."""
         if not self._started:
             raise ResetNeeded("there are no games yet: call reset() first")
-        masks: NDArray[np.bool_] = self._batch.look().mask.view(np.bool_)
-        return masks
+        masks: NDArray[np.bool_] = self._out.mask.view(np.bool_)
+        return masks.copy() if self._copy else masks
 
     def set_attr(self, name: str, values: Any) -> None:
         """Set a constructor argument of the games.
@@ -169,6 +225,12 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         config = self._batch.config.copy()
         self._batch.write_parameter(config, name, values)
         self._batch.config = config
+        if self._started:
+            self._look()
+
+    def _look(self) -> None:
+        """Make the latest outcome that of the games as they are now."""
+        self._batch.look(self._next_outputs(keep=True))
 
     def get_state(self) -> NDArray[np.uint64]:
         """Full snapshot of all games and generators: a copy of the state rows, uint64 ``[N, words]``."""
@@ -185,9 +247,10 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         for row, given in zip(fresh, array, strict=True):
             self.puzzle.from_state(self.puzzle.to_state(given), row)
         self._batch.rows[:] = fresh
-        self._batch.look()  # notes which games are over
-        late = self._batch.steps() >= self._limit if self._limit else np.zeros_like(self._ended)
-        self._ended, self._started = self._batch.over() | late, True
+        self._look()  # notes which games are over
+        late = self._batch.steps() >= self._limit if self._limit else self._none
+        self._set_ended(self._batch.over() | late)
+        self._started = True
 
     def render(self) -> tuple[str, ...] | None:
         """The games as text, one string each (``render_mode="ansi"``)."""

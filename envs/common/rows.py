@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
+
+from .jit import njit
 
 RNG = 0  # splitmix64 state
 STEPS = 1  # actions since the reset, illegal ones included
@@ -13,3 +16,18 @@ OVER = np.uint64(1)  # the game has ended
 LEGAL = np.uint64(2)  # the last action was legal (set after a reset, too)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
+
+# What to do with a row: nothing; tell about it; start a new game; play an action. ``Batch`` computes with the numbers.
+SKIP, SHOW, START, PLAY = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
+
+# Rows of the flags reported with each step: has the game ended, was the action legal, and is the puzzle's goal reached.
+TERMINATED, TRUNCATED, WAS_LEGAL, SUCCESS, FLAGS = 0, 1, 2, 3, 4
+
+
+@njit
+def all_below(actions: NDArray[np.int64], n: int) -> bool:
+    """Are all numbers from 0 to n - 1?"""
+    outside = 0
+    for i in range(np.uint64(len(actions))):
+        outside |= (actions[i] < 0) | (actions[i] >= n)
+    return outside == 0

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.cards import CARDS
 from ..common.checks import whole_number
 from .rules import deal_cards
-from .state import SHAPE, SQUARES, TABLE_BYTES
+from .state import TABLE, WORDS, squares
 
 MAX_DEAL = 2**31 - 1
 CLASSIC_DEALS = 1_000_000
@@ -38,6 +39,7 @@ def deal_board(number: int, start_rank: int = 0) -> NDArray[np.uint8]:
     ``start_rank`` 0..12: cards of rank up to it (ace = 1) start on the foundations and the others are shuffled by the
     same generator; 0 is the classic deal. Raises ValueError for numbers outside 1..2^31-1.
     """
-    table = np.zeros(TABLE_BYTES, dtype=np.uint8)
-    deal_cards(table, check_deal(number), check_whole(start_rank, 0, MAX_START_RANK, "start_rank"))
-    return table[:SQUARES].reshape(SHAPE)
+    row, deck = np.zeros(WORDS, dtype=np.uint64), np.empty(CARDS, dtype=np.int8)
+    start_rank = check_whole(start_rank, 0, MAX_START_RANK, "start_rank")
+    deal_cards(row[TABLE:], check_deal(number), start_rank, deck)
+    return squares(row).copy()

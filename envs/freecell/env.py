@@ -10,7 +10,7 @@ from ..base.puzzle import Parameter, Puzzle, flag
 from ..base.vector_env import PuzzleVectorEnv
 from . import rules
 from .deals import MAX_DEAL, MAX_START_RANK, RANDOM_DEALS, check_deal, check_whole
-from .observation import ACTION_SPACE, INFO, OBSERVATION_SPACE
+from .observation import ACTION_SPACE, NUMBERS, OBSERVATION_SPACE
 from .rendering import ansi
 from .state import WORDS, State, check_board, from_state, pack_board, to_state
 
@@ -37,15 +37,15 @@ PUZZLE = Puzzle(
     config_width=rules.CONFIG,
     observation_space=OBSERVATION_SPACE,
     action_space=ACTION_SPACE,
-    info=INFO,
+    numbers=NUMBERS,
     parameters={
         "deal": Parameter(None, rules.FIXED_DEAL, _deal, is_option=True),
         "deal_range": Parameter(RANDOM_DEALS, rules.DEAL_LOW, _deal_range),
         "autoplay": flag("autoplay", True, rules.AUTOPLAY),
         "start_rank": Parameter(0, rules.START_RANK, _start_rank, is_option=True),
     },
-    step_rows=rules.step_rows,
-    refresh_rows=rules.refresh_rows,
+    advance_rows=rules.advance_rows,
+    rows_per_thread=256,
     check_board=check_board,
     pack_board=pack_board,
     to_state=to_state,

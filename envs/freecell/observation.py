@@ -11,4 +11,4 @@ from .state import SHAPE
 
 OBSERVATION_SPACE = spaces.Box(0, CARDS, SHAPE, np.uint8)
 ACTION_SPACE = spaces.Discrete(ACTIONS)
-INFO = {"legal": bool, "deal": int, "cards_home": int, "moves": int, "is_success": bool}
+NUMBERS = ("deal", "cards_home", "moves")  # in the info dict

@@ -14,22 +14,23 @@ from numpy.typing import NDArray
 from ..common.cards import CARDS
 from . import rules
 from .actions import ACTIONS, CELL, DESTINATIONS, HOME, decode_action
-from .state import LENGTH, SHAPE, SQUARES, TABLE_BYTES, check_board, column_lengths, home_counts
+from .state import SHAPE, TABLE, WORDS, check_board, column_lengths, home_counts, pack_board
 
 
-def _table(board: Any) -> NDArray[np.uint8]:
-    board = check_board(board)
-    table = np.zeros(TABLE_BYTES, dtype=np.uint8)
-    table[:SQUARES], table[LENGTH:] = board.reshape(-1), column_lengths(board)
+def _table(board: Any) -> NDArray[np.uint64]:
+    row = np.zeros(WORDS, dtype=np.uint64)
+    pack_board(row, check_board(board))
+    table = row[TABLE:]
+    rules.complete(table)
     return table
 
 
-def _board(table: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return table[:SQUARES].reshape(SHAPE)
+def _board(table: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    return table[: SHAPE[0]].view(np.uint8).reshape(SHAPE)
 
 
-def _send_home(table: NDArray[np.uint8]) -> list[int]:
-    sent = np.empty(CARDS, dtype=np.uint8)
+def _send_home(table: NDArray[np.uint64]) -> list[int]:
+    sent = np.empty(CARDS, dtype=np.int8)
     return [int(card) for card in sent[: rules.autoplay(table, sent)]]
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..common import ansi as term
 from ..common.cards import RANKS, RED, SUITS
-from .state import CELLS, COLUMNS, DEAL, MOVES, SHAPE, SQUARES, column_lengths, home_counts, table_bytes
+from .state import CELLS, COLUMNS, DEAL, MOVES, column_lengths, home_counts, squares
 
 _SYMBOLS = dict(zip(SUITS, "♣♦♥♠", strict=True))
 _EMPTY = " -- "
@@ -43,7 +43,7 @@ def _foundation(suit: int, count: int) -> str:
 
 def ansi(row: NDArray[np.uint64]) -> str:
     """The table of a state row: status, cells and foundations above the columns; 40 columns wide."""
-    board = table_bytes(row)[:SQUARES].reshape(SHAPE)
+    board = squares(row)
     counts = home_counts(board)
     cells = " ".join(card_text(x) if x else _EMPTY for x in board[0, :CELLS].tolist())
     home = " ".join(_foundation(suit, count) for suit, count in enumerate(counts))

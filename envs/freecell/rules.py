@@ -1,7 +1,9 @@
-"""All compiled rules of FreeCell: deal, moves, safe cards, end, and the loops over rows.
+"""All compiled rules of FreeCell: deal, moves, safe cards, end, and the loop over rows.
 
-Kernels below the row loops work on a *table*: the 168 bytes of cards of one state row (see ``state``). A card ``x``
-is its id + 1, as in the observation; a *place* is a column 0..7 or, for a cell, 8 + the cell's number.
+Kernels below the row loop work on a *table*: the 23 words of cards of one state row (see ``state``). A word is eight
+bytes, one for each column, so most questions are asked of all columns at once; *flags* are such a word with 1 or 0 in
+each byte. A card ``x`` is its id + 1, as in the observation; a *place* is a column 0..7 or, for a cell, 8 + the cell's
+number. Kernels allocate nothing.
 """
 
 from __future__ import annotations
@@ -11,304 +13,361 @@ from numpy.typing import NDArray
 
 from ..common import rng
 from ..common.cards import CARDS
-from ..common.jit import njit
-from ..common.rows import LEGAL, ONE, OVER, RNG, STATUS, STEPS, ZERO
+from ..common.jit import Int, njit
+from ..common.rows import (
+    LEGAL,
+    ONE,
+    PLAY,
+    RNG,
+    SHOW,
+    SKIP,
+    START,
+    STATUS,
+    STEPS,
+    SUCCESS,
+    TERMINATED,
+    TRUNCATED,
+    WAS_LEGAL,
+    ZERO,
+)
 from .actions import ACTIONS, CELL, DESTINATIONS, HOME
-from .state import CELLS, COLUMNS, DEAL, DEPTH, LENGTH, MOVES, SQUARES, SUIT_COUNT, TABLE, TABLE_BYTES
+from .state import CELLS, COLUMNS, DEAL, DEPTH, LENGTHS, MOVES, RUNS, SUIT_COUNT, TABLE, TABLE_WORDS, TOPS
 
-# Columns of a game's configuration row, and of the numbers reported with each step.
+# Columns of a game's configuration row, and rows of the numbers reported with each step.
 FIXED_DEAL, DEAL_LOW, DEAL_HIGH, AUTOPLAY, START_RANK, CONFIG = 0, 1, 2, 3, 4, 5
-INFO_LEGAL, INFO_DEAL, INFO_HOME, INFO_MOVES, INFO_SUCCESS, INFO = 0, 1, 2, 3, 4, 5
+NUMBER_DEAL, NUMBER_HOME, NUMBER_MOVES = 0, 1, 2
 
 SUIT_SIZE = CARDS // SUIT_COUNT
 _NOWHERE = -1
-_IN_CELL = CARDS + 1
+_IN_CELL = np.uint64(CARDS + 1)
+
+
+def _words(*values: int) -> tuple[np.uint64, ...]:
+    return tuple(np.uint64(value) for value in values)
+
+
+_2, _3, _6, _7, _32, _56 = _words(2, 3, 6, 7, 32, 56)
+_BYTE, _ONES, _HIGHS = _words(0xFF, 0x0101010101010101, 0x8080808080808080)
+_CELLS = np.uint64(0xFFFFFFFF)  # the cells' bytes of a table's first word; the foundations follow
+_RANKS_UP, _RANK_BITS, _ACES = _words(0x03030303, 0x3F3F3F3F, 0x04030201)
+_TOO_DEEP = np.uint64(127 - DEPTH)  # added to a length above DEPTH, it sets the highest bit of the byte
 
 
 @njit
-def _is_red(x: int) -> int:
-    suit = (x - 1) & 3
-    return (suit ^ suit >> 1) & 1
+def _get(word: np.uint64, i: Int) -> np.uint64:
+    """Byte i of a word."""
+    return (word >> np.uint64(8 * i)) & _BYTE
 
 
 @njit
-def _stacks(x: int, on: int) -> bool:
-    """May card x lie on card ``on``: one rank lower and of the other colour."""
-    return (x - 1) >> 2 == ((on - 1) >> 2) - 1 and _is_red(x) != _is_red(on)
+def _put(word: np.uint64, i: Int, x: np.uint64) -> np.uint64:
+    """The word with x as its byte i."""
+    shift = np.uint64(8 * i)
+    return word & ~(_BYTE << shift) | x << shift
 
 
 @njit
-def _home(table: NDArray[np.uint8], suit: int) -> int:
-    """Cards on a suit's foundation, 0..13."""
-    return (int(table[CELLS + suit]) + 3) >> 2
+def _equal(word: np.uint64, x: np.uint64) -> np.uint64:
+    """Flags of the bytes that are x; all bytes are below 128."""
+    return ((_HIGHS - (word ^ (x * _ONES))) & _HIGHS) >> _7
 
 
 @njit
-def cards_home(table: NDArray[np.uint8]) -> int:
+def _count(flags: np.uint64) -> int:
+    """Number of flags that are set."""
+    return int((flags * _ONES) >> _56)
+
+
+@njit
+def _index(flags: np.uint64) -> int:
+    """The first byte whose flag is set."""
+    return _count((flags - ONE) & ~flags & _ONES)
+
+
+@njit
+def _is_red(x: np.uint64) -> np.uint64:
+    suit = x - ONE
+    return (suit ^ suit >> ONE) & ONE
+
+
+@njit
+def _bases(x: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The two cards that x may lie on: one rank higher and of the other colour (above 52 for a king)."""
+    next_rank, red = ((x - ONE) | _3) + ONE, _is_red(x)
+    return next_rank + _2 - red, next_rank + _3 + red
+
+
+@njit
+def _stacks(x: np.uint64, on: np.uint64) -> bool:
+    """May card x lie on card ``on``?"""
+    first, second = _bases(x)
+    return bool((on == first) | (on == second))
+
+
+@njit
+def _takers(tops: np.uint64, x: np.uint64) -> np.uint64:
+    """Flags of the columns whose top card x may lie on."""
+    first, second = _bases(x)
+    return _equal(tops, first) | _equal(tops, second)
+
+
+@njit
+def _homes(table: NDArray[np.uint64]) -> np.uint64:
+    """Cards on each foundation, 0..13, a byte for each suit."""
+    tops = table[0] >> _32
+    return np.uint64(((tops + _RANKS_UP) >> _2) & _RANK_BITS)
+
+
+@njit
+def _next_home(homes: np.uint64) -> np.uint64:
+    """The next card of each foundation, a byte for each suit (above 52 where all are home)."""
+    return (homes << _2) + _ACES
+
+
+@njit
+def cards_home(table: NDArray[np.uint64]) -> int:
     """Cards on all four foundations."""
-    return _home(table, 0) + _home(table, 1) + _home(table, 2) + _home(table, 3)
+    return _count(_homes(table))
 
 
 @njit
-def _from_end(table: NDArray[np.uint8], column: int, k: int) -> int:
+def _card(table: NDArray[np.uint64], column: Int, row: Int) -> np.uint64:
+    """The card in a row (1 = dealt first) of a column."""
+    return _get(table[np.uint64(row)], column)
+
+
+@njit
+def _from_end(table: NDArray[np.uint64], column: Int, k: Int) -> np.uint64:
     """The k-th card of a column counted from its open end (k = 1)."""
-    return int(table[(int(table[LENGTH + column]) - k + 1) * COLUMNS + column])
+    return _card(table, column, np.int64(_get(table[LENGTHS], column)) - k + 1)
 
 
 @njit
-def _count_empty(table: NDArray[np.uint8]) -> tuple[int, int]:
-    """(empty cells, empty columns)."""
-    cells = columns = 0
-    for i in range(CELLS):
-        cells += table[i] == 0
-    for c in range(COLUMNS):
-        columns += table[LENGTH + c] == 0
-    return cells, columns
+def _note_top(table: NDArray[np.uint64], column: Int, run: Int) -> None:
+    """Note top card and run of a column whose length has changed; ``run`` 0: not known, count it."""
+    length = np.int64(_get(table[LENGTHS], column))
+    top = _card(table, column, length) if length else ZERO
+    if run == 0 and length:
+        run, x = 1, top
+        while run < length:
+            under = _card(table, column, length - run)
+            if not _stacks(x, under):
+                break
+            run, x = run + 1, under
+    table[TOPS] = _put(table[TOPS], column, top)
+    table[RUNS] = _put(table[RUNS], column, np.uint64(run))
 
 
 @njit
-def _can_go(table: NDArray[np.uint8], x: int, k: int, place: int, to: int, cells: int, columns: int) -> bool:
-    """Is the move of card x, with the k - 1 cards of its run on top, from ``place`` to destination ``to`` legal?
+def complete(table: NDArray[np.uint64]) -> None:
+    """Derive lengths, top cards and runs from the cards."""
+    table[LENGTHS] = ZERO
+    for row in range(1, DEPTH + 1):
+        table[LENGTHS] += _ONES ^ _equal(table[row], ZERO)
+    for column in range(COLUMNS):
+        _note_top(table, column, 0)
 
-    ``cells`` and ``columns`` count the empty ones. The run limit is (cells + 1) * 2^columns, where an empty
-    destination column is not counted.
+
+@njit
+def _room(table: NDArray[np.uint64]) -> tuple[int, int, np.uint64]:
+    """(empty cells, longest run that moves onto a card, flags of the empty columns).
+
+    That is (cells + 1) * 2^columns; half of it onto an empty column, which is not counted then.
     """
-    if to == HOME:
-        return k == 1 and _home(table, (x - 1) & 3) == (x - 1) >> 2
-    if to == CELL:
-        return k == 1 and cells > 0 and place < COLUMNS
-    length = int(table[LENGTH + to])
-    if to == place or length + k > DEPTH:  # the latter cannot happen in a game that began with a deal
-        return False
-    if length == 0:
-        return k <= (cells + 1) << (columns - 1)
-    return k <= (cells + 1) << columns and _stacks(x, _from_end(table, to, 1))
+    cells = _count(_equal(table[0] | ~_CELLS & ~_HIGHS, ZERO))
+    empty = _equal(table[LENGTHS], ZERO)
+    return cells, (cells + 1) << _count(empty), empty
 
 
 @njit
-def _mark_moves(
-    table: NDArray[np.uint8], x: int, k: int, place: int, cells: int, columns: int, mask: NDArray[np.int8]
-) -> int:
-    """Set the mask of every legal move of card x; returns how many there are."""
-    count = 0
-    for to in range(DESTINATIONS):
-        if _can_go(table, x, k, place, to, cells, columns):
-            mask[(x - 1) * DESTINATIONS + to] = 1
-            count += 1
-    return count
+def _columns_for(table: NDArray[np.uint64], x: np.uint64, k: Int, limit: Int, empty: np.uint64) -> np.uint64:
+    """Flags of the columns that card x may move to with the k - 1 cards of its run on top."""
+    flags = ZERO
+    if k <= limit:
+        flags = _takers(table[TOPS], x)
+    if 2 * k <= limit:
+        flags |= empty
+    # Too deep for the observation: cannot happen in a game that began with a deal.
+    too_deep = ((table[LENGTHS] + (np.uint64(k) + _TOO_DEEP) * _ONES) & _HIGHS) >> _7
+    return np.uint64(flags & ~too_deep)
 
 
 @njit
-def legal_mask(table: NDArray[np.uint8], mask: NDArray[np.int8]) -> int:
+def _mark(mask: NDArray[np.int8], x: np.uint64, columns: np.uint64, cell: bool, home: bool) -> int:
+    """Set the ten mask entries of card x; returns how many are legal."""
+    at = np.int64(x - ONE) * DESTINATIONS
+    for to in range(COLUMNS):
+        mask[np.uint64(at + to)] = np.int8(_get(columns, to))
+    mask[np.uint64(at + CELL)] = cell
+    mask[np.uint64(at + HOME)] = home
+    return _count(columns) + cell + home
+
+
+@njit
+def legal_mask(table: NDArray[np.uint64], mask: NDArray[np.int8]) -> int:
     """Write the 520 mask entries; returns the number of legal moves (0 = stuck or won)."""
-    mask[:] = 0
-    cells, columns = _count_empty(table)
+    for j in range(ACTIONS):
+        mask[j] = 0
+    cells, limit, empty = _room(table)
+    next_home = _next_home(_homes(table))
     count = 0
     for i in range(CELLS):
-        if table[i]:
-            count += _mark_moves(table, int(table[i]), 1, COLUMNS + i, cells, columns, mask)
-    for c in range(COLUMNS):
-        for k in range(1, int(table[LENGTH + c]) + 1):
-            x = _from_end(table, c, k)
-            if k > 1 and not _stacks(_from_end(table, c, k - 1), x):
-                break
-            count += _mark_moves(table, x, k, c, cells, columns, mask)
+        x = _get(table[0], i)
+        if x:
+            home = _get(next_home, (x - ONE) & _3) == x
+            count += _mark(mask, x, _columns_for(table, x, 1, limit, empty), False, home)
+    tops, runs = table[TOPS], table[RUNS]
+    for column in range(COLUMNS):
+        run, x = int(np.int64(_get(runs, column))), _get(tops, column)
+        if run == 0:
+            continue
+        home = _get(next_home, (x - ONE) & _3) == x
+        count += _mark(mask, x, _columns_for(table, x, 1, limit, empty), cells > 0, home)
+        for k in range(2, min(run, limit) + 1):
+            x = _from_end(table, column, k)
+            count += _mark(mask, x, _columns_for(table, x, k, limit, empty), False, False)
     return count
 
 
 @njit
-def _find(table: NDArray[np.uint8], x: int) -> tuple[int, int]:
+def _find(table: NDArray[np.uint64], x: np.uint64) -> tuple[Int, Int]:
     """(place, k) of a movable card: k cards move with it, itself included. (-1, 0) if it cannot move at all."""
-    for i in range(CELLS):
-        if table[i] == x:
-            return COLUMNS + i, 1
-    for c in range(COLUMNS):
-        for k in range(1, int(table[LENGTH + c]) + 1):
-            y = _from_end(table, c, k)
-            if k > 1 and not _stacks(_from_end(table, c, k - 1), y):
-                break
-            if y == x:
-                return c, k
+    here = _equal(table[TOPS], x)
+    if here:
+        return _index(here), 1
+    here = _equal(table[0] & _CELLS, x)
+    if here:
+        return COLUMNS + _index(here), 1
+    for column in range(COLUMNS):
+        # Ranks within a run rise by one, so there is one place in it where x can be.
+        k = np.int64((x + _3) >> _2) - np.int64((_get(table[TOPS], column) + _3) >> _2) + 1
+        if 1 < k <= np.int64(_get(table[RUNS], column)) and _from_end(table, column, k) == x:
+            return column, k
     return _NOWHERE, 0
 
 
 @njit
-def _lift(table: NDArray[np.uint8], place: int) -> None:
-    """Remove the card at the open end of a place."""
+def _lift(table: NDArray[np.uint64], place: Int, k: Int) -> None:
+    """Remove the last k cards of a column, or the card of a cell."""
     if place >= COLUMNS:
-        table[place - COLUMNS] = 0
-    else:
-        table[int(table[LENGTH + place]) * COLUMNS + place] = 0
-        table[LENGTH + place] -= 1
+        table[0] = _put(table[0], place - COLUMNS, ZERO)
+        return
+    length = np.int64(_get(table[LENGTHS], place))
+    for row in range(length - k + 1, length + 1):
+        table[row] = _put(table[row], place, ZERO)
+    table[LENGTHS] -= np.uint64(k) << np.uint64(8 * place)
+    _note_top(table, place, np.int64(_get(table[RUNS], place)) - k)
 
 
 @njit
-def _lay(table: NDArray[np.uint8], x: int, to: int) -> None:
-    """Put a card at the end of a column, into the first empty cell, or on its foundation."""
-    if to == HOME:
-        table[CELLS + ((x - 1) & 3)] = x
-    elif to == CELL:
-        i = 0
-        while table[i]:
-            i += 1
-        table[i] = x
-    else:
-        table[LENGTH + to] += 1
-        table[int(table[LENGTH + to]) * COLUMNS + to] = x
+def _send_home(table: NDArray[np.uint64], x: np.uint64, place: Int) -> None:
+    """Move an open card to its foundation."""
+    _lift(table, place, 1)
+    table[0] = _put(table[0], np.int64((x - ONE) & _3) + CELLS, x)
 
 
 @njit
-def move(table: NDArray[np.uint8], action: int) -> bool:
+def _lay(table: NDArray[np.uint64], place: Int, k: Int, to: Int) -> None:
+    """Copy the last k cards of a place, which are a run, onto a column that takes them."""
+    start = np.int64(_get(table[LENGTHS], to))
+    for j in range(k):
+        x = _get(table[0], place - COLUMNS) if place >= COLUMNS else _from_end(table, place, k - j)
+        row = start + 1 + j
+        table[row] = _put(table[row], to, x)
+    table[LENGTHS] += np.uint64(k) << np.uint64(8 * to)
+    _note_top(table, to, np.int64(_get(table[RUNS], to)) + k)
+
+
+@njit
+def move(table: NDArray[np.uint64], action: Int) -> bool:
     """Make a player's move without its safe cards; False, and nothing changed, if it is illegal."""
-    x, to = action // DESTINATIONS + 1, action % DESTINATIONS
+    x, to = np.uint64(action // DESTINATIONS + 1), action % DESTINATIONS
     place, k = _find(table, x)
     if place == _NOWHERE:
         return False
-    cells, columns = _count_empty(table)
-    if not _can_go(table, x, k, place, to, cells, columns):
-        return False
-    if k == 1:
-        _lift(table, place)
-        _lay(table, x, to)
+    cells, limit, empty = _room(table)
+    if to < COLUMNS:
+        if not _get(_columns_for(table, x, k, limit, empty), to):
+            return False
+        _lay(table, place, k, to)
+        _lift(table, place, k)
         return True
-    first = int(table[LENGTH + place]) - k + 1
-    for j in range(k):  # a run keeps its order
-        _lay(table, int(table[(first + j) * COLUMNS + place]), to)
-    for _ in range(k):
-        _lift(table, place)
+    if k > 1:
+        return False
+    if to == HOME:
+        if _get(_next_home(_homes(table)), (x - ONE) & _3) != x:
+            return False
+        _send_home(table, x, place)
+        return True
+    if cells == 0 or place >= COLUMNS:
+        return False
+    _lift(table, place, 1)
+    table[0] = _put(table[0], _index(_equal(table[0] & _CELLS, ZERO)), x)
     return True
 
 
 @njit
-def _is_safe(table: NDArray[np.uint8], suit: int, rank: int) -> bool:
-    """May the card of this suit and rank (ace = 0) go home by itself, once it is next?
+def _is_safe(homes: np.uint64, suit: Int) -> bool:
+    """May the next card of this suit go home by itself?
 
     Aces and twos always; others when both foundations of the other colour reach one rank below it.
     """
-    if rank <= 1:
-        return True
-    other = 0 if _is_red(suit + 1) else 1  # clubs and spades are 0 and 3, diamonds and hearts 1 and 2
-    return min(_home(table, other), _home(table, 3 - other)) >= rank
+    rank = _get(homes, suit)  # of the next card, ace = 0
+    other = 0 if _is_red(np.uint64(suit + 1)) else 1  # clubs and spades are 0 and 3, diamonds and hearts 1 and 2
+    return bool((rank <= ONE) | ((_get(homes, other) >= rank) & (_get(homes, 3 - other) >= rank)))
 
 
 @njit
-def _open_place(table: NDArray[np.uint8], x: int) -> int:
-    """The place whose open card is x, or -1."""
-    for i in range(CELLS):
-        if table[i] == x:
-            return COLUMNS + i
-    for c in range(COLUMNS):
-        if table[LENGTH + c] and _from_end(table, c, 1) == x:
-            return c
-    return _NOWHERE
-
-
-@njit
-def autoplay(table: NDArray[np.uint8], sent: NDArray[np.uint8]) -> int:
-    """Send safe cards home until none is left; returns how many, their ids in order in ``sent`` (uint8 ``[52]``)."""
+def autoplay(table: NDArray[np.uint64], sent: NDArray[np.int8]) -> int:
+    """Send safe cards home until none is left; returns how many, their ids in order in ``sent`` (int8 ``[>= 52]``)."""
     count = 0
     before = -1
     while count != before:
         before = count
         for suit in range(SUIT_COUNT):
-            rank = _home(table, suit)
-            if rank == SUIT_SIZE or not _is_safe(table, suit, rank):
-                continue
-            x = 4 * rank + suit + 1
-            place = _open_place(table, x)
-            if place != _NOWHERE:
-                _lift(table, place)
-                _lay(table, x, HOME)
-                sent[count] = x - 1
+            homes = _homes(table)
+            x = _get(_next_home(homes), suit)
+            on_top, in_cell = _equal(table[TOPS], x), _equal(table[0] & _CELLS, x)
+            if on_top | in_cell and _is_safe(homes, suit):
+                _send_home(table, x, _index(on_top) if on_top else COLUMNS + _index(in_cell))
+                sent[count] = np.int8(x - ONE)
                 count += 1
     return count
 
 
 @njit
-def step_row(row: NDArray[np.uint64], config: NDArray[np.int64], action: int, sent: NDArray[np.uint8]) -> float:
-    """One move with its safe cards; returns how many cards went home. An illegal move only counts as a step."""
-    table = row[TABLE:].view(np.uint8)
-    row[STEPS] += ONE
-    if not move(table, action):
-        row[STATUS] &= ~LEGAL
-        return 0.0
-    row[STATUS] |= LEGAL
-    row[MOVES] += ONE
-    count = autoplay(table, sent) if config[AUTOPLAY] else 0
-    return float(count + (action % DESTINATIONS == HOME))
-
-
-@njit
-def deal_cards(table: NDArray[np.uint8], number: int, start_rank: int) -> None:
+def deal_cards(table: NDArray[np.uint64], number: Int, start_rank: Int, deck: NDArray[np.int8]) -> None:
     """The Microsoft deal of that number; ranks up to ``start_rank`` (ace = 1) start at home and are not dealt.
 
-    With ``start_rank`` > 0 the same generator shuffles the cards that are left.
+    With ``start_rank`` > 0 the same generator shuffles the cards that are left. ``deck``: scratch, int8 ``[>= 52]``.
     """
-    table[:] = 0
-    cards = np.empty(CARDS, dtype=np.uint8)
-    for suit in range(SUIT_COUNT):
-        if start_rank:
-            table[CELLS + suit] = 4 * (start_rank - 1) + suit + 1
+    for row in range(TABLE_WORDS):
+        table[row] = ZERO
+    if start_rank:
+        for suit in range(SUIT_COUNT):
+            table[0] = _put(table[0], CELLS + suit, np.uint64(4 * (start_rank - 1) + suit + 1))
     first = 4 * start_rank
     left = CARDS - first
     for i in range(left):
-        cards[i] = first + i + 1
+        deck[i] = first + i + 1
     seed = number
     for i in range(left):
-        seed = (seed * 214013 + 2531011) % (1 << 31)
+        seed = (seed * 214013 + 2531011) & 0x7FFFFFFF
         j = (seed >> 16) % (left - i)
-        _lay(table, int(cards[j]), i % COLUMNS)
-        cards[j] = cards[left - i - 1]
+        row = i // COLUMNS + 1
+        table[row] |= np.uint64(deck[j]) << np.uint64(8 * (i % COLUMNS))
+        deck[j] = deck[left - i - 1]
+    complete(table)
 
 
 @njit
-def deal_row(row: NDArray[np.uint64], config: NDArray[np.int64]) -> None:
-    """A new game: the fixed deal, or a random number of the deal range. The generator goes on."""
-    row[RNG] += rng.GAMMA
-    choices = np.uint64(config[DEAL_HIGH] - config[DEAL_LOW] + 1)
-    number = config[FIXED_DEAL]
+def _pick_deal(config: NDArray[np.int64], i: Int, word: np.uint64) -> int:
+    """The fixed deal of game i, or one of its deal range by 64 random bits."""
+    number = config[i, FIXED_DEAL]
     if number == 0:
-        number = config[DEAL_LOW] + np.int64(rng.below(rng.mix(row[RNG]), choices))
-    deal_cards(row[TABLE:].view(np.uint8), number, config[START_RANK])
-    row[STEPS] = row[MOVES] = ZERO
-    row[STATUS] = LEGAL
-    row[DEAL] = np.uint64(number)
-
-
-@njit
-def observe_row(
-    row: NDArray[np.uint64], config: NDArray[np.int64], obs: NDArray[np.uint8], mask: NDArray[np.int8]
-) -> None:
-    """Write observation (160 squares) and mask, and note in the row whether the game is over."""
-    table = row[TABLE:].view(np.uint8)
-    obs[:] = table[:SQUARES]
-    moves = legal_mask(table, mask)
-    row[STATUS] = row[STATUS] & ~OVER if moves else row[STATUS] | OVER
-
-
-@njit
-def report_row(row: NDArray[np.uint64], info: NDArray[np.int64], i: int) -> None:
-    """Write the numbers of the info dict into column ``i`` of ``info``."""
-    home = cards_home(row[TABLE:].view(np.uint8))
-    info[INFO_LEGAL, i] = row[STATUS] & LEGAL != ZERO
-    info[INFO_DEAL, i] = row[DEAL]
-    info[INFO_HOME, i] = home
-    info[INFO_MOVES, i] = row[MOVES]
-    info[INFO_SUCCESS, i] = home == CARDS
-
-
-@njit
-def show_row(
-    rows: NDArray[np.uint64],
-    config: NDArray[np.int64],
-    i: int,
-    obs: NDArray[np.uint8],
-    mask: NDArray[np.int8],
-    info: NDArray[np.int64],
-) -> None:
-    """Everything the player is told about row ``i``."""
-    observe_row(rows[i], config[i], obs[i], mask[i])
-    report_row(rows[i], info, i)
+        choices = np.uint64(config[i, DEAL_HIGH] - config[i, DEAL_LOW] + 1)
+        number = config[i, DEAL_LOW] + np.int64(rng.below(word, choices))
+    return int(number)
 
 
 # Positions already seen. Every card lies on a card, on the bare ground of a column, or in a cell; that alone is the
@@ -318,38 +377,41 @@ def show_row(
 
 
 @njit
-def _link(x: int, under: int) -> np.uint64:
+def _link(x: np.uint64, under: np.uint64) -> np.uint64:
     """The key's term for card x lying on card ``under``, on the ground (0) or in a cell (``_IN_CELL``)."""
-    return rng.mix(np.uint64(x << 6 | under) * rng.GAMMA)
+    return rng.mix((x << _6 | under) * rng.GAMMA)
 
 
 @njit
-def position_key(table: NDArray[np.uint8]) -> np.uint64:
+def position_key(table: NDArray[np.uint64]) -> np.uint64:
     """64 bits that are equal for positions that differ only in the order of columns and of cells (0: all home)."""
     key = ZERO
     for i in range(CELLS):
-        if table[i]:
-            key += _link(int(table[i]), _IN_CELL)
-    for c in range(COLUMNS):
-        under = 0
-        for r in range(1, int(table[LENGTH + c]) + 1):
-            x = int(table[r * COLUMNS + c])
+        x = _get(table[0], i)
+        if x:
+            key += _link(x, _IN_CELL)
+    for column in range(COLUMNS):
+        under = ZERO
+        for row in range(1, np.int64(_get(table[LENGTHS], column)) + 1):
+            x = _card(table, column, row)
             key += _link(x, under)
             under = x
     return key
 
 
 @njit
-def _lies_on(table: NDArray[np.uint8], x: int) -> int:
+def _lies_on(table: NDArray[np.uint64], x: np.uint64) -> np.uint64:
     """What a movable card lies on, as ``_link`` names it."""
     place, k = _find(table, x)
-    return _IN_CELL if place >= COLUMNS else _from_end(table, place, k + 1) if k < table[LENGTH + place] else 0
+    if place >= COLUMNS:
+        return _IN_CELL
+    return _from_end(table, place, k + 1) if k < np.int64(_get(table[LENGTHS], place)) else ZERO
 
 
 @njit
-def _would_lie_on(table: NDArray[np.uint8], to: int) -> int:
+def _would_lie_on(table: NDArray[np.uint64], to: Int) -> np.uint64:
     """What a card moved to a column or a cell lies on, as ``_link`` names it."""
-    return _IN_CELL if to == CELL else _from_end(table, to, 1) if table[LENGTH + to] else 0
+    return _IN_CELL if to == CELL else _get(table[TOPS], to)
 
 
 @njit
@@ -364,24 +426,26 @@ def _slot(slots: NDArray[np.uint64], key: np.uint64) -> int:
 
 @njit
 def _leads_back(
-    table: NDArray[np.uint8],
-    action: int,
-    autoplays: int,
+    table: NDArray[np.uint64],
+    action: Int,
+    autoplays: Int,
     key: np.uint64,
     slots: NDArray[np.uint64],
-    spare: NDArray[np.uint8],
+    spare: NDArray[np.uint64],
+    sent: NDArray[np.int8],
 ) -> bool:
     """Does a legal move lead from the position of that key to one in ``slots``?"""
-    x, to = action // DESTINATIONS + 1, action % DESTINATIONS
+    x, to = np.uint64(action // DESTINATIONS + 1), action % DESTINATIONS
     if to == HOME:
         return False
     after = key - _link(x, _lies_on(table, x)) + _link(x, _would_lie_on(table, to))
     if slots[_slot(slots, after)] == ZERO:
         return False
-    spare[:TABLE_BYTES] = table
+    for j in range(TABLE_WORDS):
+        spare[j] = table[j]
     move(spare, action)
     # Only a dealt or set position can have safe cards left: they leave it with the first move.
-    return not autoplays or autoplay(spare, spare[TABLE_BYTES:]) == 0
+    return not autoplays or autoplay(spare, sent) == 0
 
 
 @njit
@@ -391,88 +455,94 @@ def watch_rows(
     slots: NDArray[np.uint64],
     counts: NDArray[np.int64],
     back: NDArray[np.int8],
+    spare: NDArray[np.uint64],
+    sent: NDArray[np.int8],
 ) -> int:
     """Note every row's position among those it has seen, and mark its legal moves that lead back to one.
 
     ``slots`` (uint64 ``[N, 2^n]``) holds the seen positions, ``counts`` (int64 ``[N]``) how many; a row without a step
     begins anew. Writes ``back`` (int8 ``[N, 520]``). To look twice changes nothing. Returns the largest count, which
-    the caller keeps well below 2^n.
+    the caller keeps well below 2^n. ``spare`` (uint64 ``[TABLE_WORDS]``) and ``sent`` (int8 ``[52]``) are scratch.
     """
-    spare = np.empty(TABLE_BYTES + CARDS, dtype=np.uint8)
+    most = 0
     for i in range(len(rows)):
         if rows[i, STEPS] == ZERO:
-            slots[i] = ZERO
             counts[i] = 0
-        table = rows[i, TABLE:].view(np.uint8)
+            for j in range(slots.shape[1]):
+                slots[i, j] = ZERO
+        table = rows[i, TABLE:]
         key = position_key(table)
         j = _slot(slots[i], key)
         counts[i] += slots[i, j] == ZERO
         slots[i, j] = key
+        most = max(most, counts[i])
         legal_mask(table, back[i])
         for action in range(ACTIONS):
             if back[i, action]:
-                back[i, action] = _leads_back(table, action, config[i, AUTOPLAY], key, slots[i], spare)
-    return int(counts.max())
+                back[i, action] = _leads_back(table, action, config[i, AUTOPLAY], key, slots[i], spare, sent)
+    return most
 
 
 @njit
 def copy_slots(slots: NDArray[np.uint64], larger: NDArray[np.uint64]) -> None:
     """Move the seen positions of every row into larger, empty sets."""
     for i in range(len(slots)):
-        for key in slots[i]:
+        for j in range(slots.shape[1]):
+            key = slots[i, j]
             if key != ZERO:
                 larger[i, _slot(larger[i], key)] = key
 
 
 @njit
-def step_rows(
+def advance_rows(
     rows: NDArray[np.uint64],
     config: NDArray[np.int64],
+    todo: NDArray[np.uint8],
     actions: NDArray[np.int64],
-    limit: int,
-    pending: NDArray[np.bool_],
+    limit: Int,
+    first: int,
+    last: int,
     obs: NDArray[np.uint8],
     mask: NDArray[np.int8],
     reward: NDArray[np.float64],
-    terminated: NDArray[np.bool_],
-    truncated: NDArray[np.bool_],
-    info: NDArray[np.int64],
+    flags: NDArray[np.bool_],
+    numbers: NDArray[np.int64],
 ) -> int:
-    """One step of every row; ``pending`` rows start a new game instead. Returns how many rows ended.
-
-    An action outside the space changes nothing at all: the answer is then ``-1 - index`` of the first one.
-    """
-    for i in range(len(rows)):
-        if not pending[i] and not 0 <= actions[i] < ACTIONS:
-            return -1 - i
+    """Do with the rows from ``first`` to before ``last`` what ``todo`` says; see ``Puzzle``."""
+    squares = obs.view(np.uint64)
     ended = 0
-    sent = np.empty(CARDS, dtype=np.uint8)
-    for i in range(len(rows)):
-        reward[i] = 0.0
-        if pending[i]:
-            deal_row(rows[i], config[i])
-        else:
-            reward[i] = step_row(rows[i], config[i], actions[i], sent)
-        show_row(rows, config, i, obs, mask, info)
-        terminated[i] = not pending[i] and rows[i, STATUS] & OVER != ZERO
-        truncated[i] = not pending[i] and 0 < limit <= np.int64(rows[i, STEPS])
-        ended += terminated[i] or truncated[i]
+    for i in range(np.uint64(first), np.uint64(last)):  # unsigned: no index is checked for being negative
+        if todo[i] == SKIP:
+            continue
+        table, scratch = rows[i, TABLE:], mask[i]  # the mask is written last
+        status, sent = rows[i, STATUS] & LEGAL, 0
+        played = todo[i] == PLAY
+        if played:
+            rows[i, STEPS] += ONE
+            status = LEGAL if move(table, actions[i]) else ZERO
+            if status:
+                rows[i, MOVES] += ONE
+                sent = int(actions[i] % DESTINATIONS == HOME)
+                if config[i, AUTOPLAY]:
+                    sent += autoplay(table, scratch)
+        elif todo[i] == START:
+            rows[i, RNG] += rng.GAMMA
+            number = _pick_deal(config, i, rng.mix(rows[i, RNG]))
+            deal_cards(table, number, config[i, START_RANK], scratch)
+            rows[i, DEAL], rows[i, STEPS], rows[i, MOVES], status = np.uint64(number), ZERO, ZERO, LEGAL
+        elif todo[i] == SHOW:
+            complete(table)  # a board that was set
+        over = legal_mask(table, mask[i]) == 0
+        rows[i, STATUS] = status | np.uint64(over)
+
+        for j in range(DEPTH + 1):
+            squares[i, j] = table[j]
+        reward[i] = sent
+        late = (limit > 0) & (limit <= np.int64(rows[i, STEPS]))
+        home = cards_home(table)
+        flags[TERMINATED, i], flags[TRUNCATED, i] = played & over, played & late
+        ended += played & (over | late)
+        flags[WAS_LEGAL, i], flags[SUCCESS, i] = status != ZERO, home == CARDS
+        numbers[NUMBER_DEAL, i], numbers[NUMBER_MOVES, i] = rows[i, DEAL], rows[i, MOVES]
+        numbers[NUMBER_HOME, i] = home
     return ended
-
-
-@njit
-def refresh_rows(
-    rows: NDArray[np.uint64],
-    config: NDArray[np.int64],
-    which: NDArray[np.bool_],
-    deal: bool,
-    obs: NDArray[np.uint8],
-    mask: NDArray[np.int8],
-    info: NDArray[np.int64],
-) -> None:
-    """Tell about each row of ``which``, after a new game if ``deal``; the outputs of the others stay as they are."""
-    for i in range(len(rows)):
-        if which[i]:
-            if deal:
-                deal_row(rows[i], config[i])
-            show_row(rows, config, i, obs, mask, info)

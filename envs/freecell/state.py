@@ -1,9 +1,10 @@
 """Layout of one FreeCell state row, and its readable form.
 
-A row is 26 uint64 words: the common head (generator, steps, status), deal number, moves, and 168 bytes of cards. The
-first 160 bytes are the observation itself, ``(20, 8)``: row 0 holds the 4 cells and the top card of the 4 foundations
-(C D H S), rows 1-19 the columns, first dealt card in row 1; a card is id + 1, 0 is nothing. The last 8 bytes are the
-column lengths.
+A row is 28 uint64 words: the common head (generator, steps, status), deal number, moves, and a table of 23 words. The
+table's first 20 words are the 160 bytes of the observation itself, ``(20, 8)``: row 0 holds the 4 cells and the top
+card of the 4 foundations (C D H S), rows 1-19 the columns, first dealt card in row 1; a card is id + 1, 0 is nothing.
+The last 3 words follow from them, a byte for each column: its length, its top card, and how many cards its last run
+has. Bytes count from the lowest one (little-endian machines, the only ones that numba compiles for here).
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ DEAL, MOVES, TABLE = head.HEAD, head.HEAD + 1, head.HEAD + 2
 COLUMNS, CELLS, SUIT_COUNT, DEPTH = 8, 4, 4, 19
 SHAPE = (DEPTH + 1, COLUMNS)
 SQUARES = (DEPTH + 1) * COLUMNS
-LENGTH = SQUARES  # where the column lengths begin in a table's bytes
-TABLE_BYTES = SQUARES + COLUMNS
-WORDS = TABLE + TABLE_BYTES // 8
+LENGTHS, TOPS, RUNS = DEPTH + 1, DEPTH + 2, DEPTH + 3
+TABLE_WORDS = DEPTH + 4
+WORDS = TABLE + TABLE_WORDS
 
 Columns = Sequence[Sequence[str] | str]
 
 
-def table_bytes(row: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """The 168 bytes of cards of a row, as a view."""
-    cards: NDArray[np.uint8] = row[TABLE:].view(np.uint8)
+def squares(row: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """The ``(20, 8)`` cards of a row, as a view."""
+    cards: NDArray[np.uint8] = row[TABLE : TABLE + DEPTH + 1].view(np.uint8).reshape(SHAPE)
     return cards
 
 
@@ -208,15 +209,13 @@ def _parse_home(text: str) -> dict[str, int]:
 
 
 def pack_board(row: NDArray[np.uint64], board: NDArray[np.uint8]) -> None:
-    """Write a checked ``(20, 8)`` board into a row."""
-    cards = table_bytes(row)
-    cards[:SQUARES] = board.reshape(-1)
-    cards[LENGTH:] = column_lengths(board)
+    """Write a checked ``(20, 8)`` board into a row; the words that follow from it are left to the rules."""
+    squares(row)[:] = board
 
 
 def to_state(row: NDArray[np.uint64]) -> State:
     """The readable form of a row."""
-    board = table_bytes(row)[:SQUARES].tobytes()
+    board = squares(row).tobytes()
     legal = bool(row[head.STATUS] & head.LEGAL)
     return State(board, int(row[DEAL]), int(row[MOVES]), int(row[head.STEPS]), int(row[head.RNG]), legal)
 

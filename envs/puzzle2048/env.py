@@ -11,7 +11,7 @@ from ..base.env import PuzzleEnv
 from ..base.puzzle import Parameter, Puzzle, flag
 from ..base.vector_env import PuzzleVectorEnv
 from . import rules
-from .observation import ACTION_SPACE, INFO, OBSERVATION_SPACE
+from .observation import ACTION_SPACE, NUMBERS, OBSERVATION_SPACE
 from .rendering import ansi
 from .state import WORDS, State, check_position, from_state, pack_board, to_state
 
@@ -27,13 +27,13 @@ PUZZLE = Puzzle(
     config_width=rules.CONFIG,
     observation_space=OBSERVATION_SPACE,
     action_space=ACTION_SPACE,
-    info=INFO,
+    numbers=NUMBERS,
     parameters={
         "terminate_on_win": flag("terminate_on_win", False, rules.STOP_AT_WIN),
         "prob_four": Parameter(0.1, rules.PROB_FOUR, _probability),
     },
-    step_rows=rules.step_rows,
-    refresh_rows=rules.refresh_rows,
+    advance_rows=rules.advance_rows,
+    rows_per_thread=2048,
     check_board=check_position,
     pack_board=pack_board,
     to_state=to_state,

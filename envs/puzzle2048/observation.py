@@ -10,4 +10,4 @@ from .state import MAX_EXPONENT, SIDE
 
 OBSERVATION_SPACE = spaces.Box(0, MAX_EXPONENT, (SIDE, SIDE), np.uint8)
 ACTION_SPACE = spaces.Discrete(ACTIONS)
-INFO = {"legal": bool, "score": int, "max_tile": int, "is_success": bool}
+NUMBERS = ("score", "max_tile")  # in the info dict

@@ -11,17 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common import rng
-from ..common.jit import njit
-from ..common.rows import LEGAL, ONE, OVER, RNG, STATUS, STEPS, ZERO
-from .actions import ACTIONS, Action
+from ..common.jit import Int, njit
+from ..common.rows import (
+    LEGAL,
+    ONE,
+    PLAY,
+    RNG,
+    SKIP,
+    START,
+    STATUS,
+    STEPS,
+    SUCCESS,
+    TERMINATED,
+    TRUNCATED,
+    WAS_LEGAL,
+    ZERO,
+)
+from .actions import Action
 from .state import HIGH, LOW, SCORE, SIDE, SQUARES, TOP
 
 WIN_EXPONENT = 11  # the tile 2048
 EXPONENTS = 32  # what the five bits of a square can hold
+_BLOCK = np.uint64(256)  # rows that go through the loops of ``advance_rows`` together
+_BIT_TO_BYTE, _BYTE_BITS = 0x00204081, 0x01010101  # (bits * first) & second: bit d of 4 to the lowest bit of byte d
 
-# Columns of a game's configuration row, and of the numbers reported with each step.
+# Columns of a game's configuration row, and rows of the numbers reported with each step.
 PROB_FOUR, STOP_AT_WIN, CONFIG = 0, 1, 2
-INFO_LEGAL, INFO_SCORE, INFO_MAX_TILE, INFO_SUCCESS, INFO = 0, 1, 2, 3, 4
+NUMBER_SCORE, NUMBER_MAX_TILE = 0, 1
 
 _UP, _RIGHT, _DOWN, _LEFT = int(Action.UP), int(Action.RIGHT), int(Action.DOWN), int(Action.LEFT)
 
@@ -37,48 +53,8 @@ _HAS_RIGHT, _HAS_BELOW = _words(0x0111011101110111, 0x0000111111111111)  # squar
 _T1, _T2, _T3 = _words(0xF0F00F0FF0F00F0F, 0x0000F0F00000F0F0, 0x0F0F00000F0F0000)
 _T4, _T5, _T6 = _words(0xFF00FF0000FF00FF, 0x00FF00FF00000000, 0x00000000FF00FF00)
 _M1, _M2 = _words(0x0F0F0F0F0F0F0F0F, 0x00FF00FF00FF00FF)
-
-
-@njit
-def slide_line(line: NDArray[np.int64]) -> int:
-    """Slide and merge four exponents towards index 0, in place; returns the points gained.
-
-    A merged tile does not merge again, and pairing starts at the edge moved to.
-    """
-    gain = 0
-    end = 0  # where the next tile comes to rest
-    open_tile = False  # may the last placed tile still merge?
-    for i in range(SIDE):
-        tile = line[i]
-        if tile == 0:
-            continue
-        line[i] = 0
-        if open_tile and line[end - 1] == tile:
-            line[end - 1] = tile + 1
-            gain += 1 << (tile + 1)
-            open_tile = False
-        else:
-            line[end] = tile
-            end += 1
-            open_tile = True
-    return gain
-
-
-@njit
-def _build_table() -> NDArray[np.uint32]:
-    """For each row of four nibbles: the row after a slide to the left, and gain / 4 in the upper half."""
-    table = np.zeros(1 << 16, dtype=np.uint32)
-    line = np.zeros(SIDE, dtype=np.int64)
-    for row in range(1 << 16):
-        for i in range(SIDE):
-            line[i] = row >> 4 * i & 15
-        gain = slide_line(line)
-        after = line[0] & 15 | (line[1] & 15) << 4 | (line[2] & 15) << 8 | (line[3] & 15) << 12
-        table[row] = after | (gain >> 2 & 0xFFFF) << 16  # rows that make 2^16 are never looked up
-    return table
-
-
-_TABLE = _build_table()
+_HALF, _QUADS, _S32, _RIGHT_HALF = _words(0xFFFFFFFF, 0x0000FFFF0000FFFF, 32, 1 << 16)
+_BYTE, _BYTES, _ODD_BUT_LAST = _words(0xFF, 0x0101010101010101, 0x0010101010101010)
 
 
 @njit
@@ -94,66 +70,121 @@ def _mirror(x: np.uint64) -> np.uint64:
 
 
 @njit
-def _to_left(x: np.uint64, direction: int) -> np.uint64:
-    """The board turned so that ``direction`` points left."""
-    if direction in (_UP, _DOWN):
-        x = _transpose(x)
-    if direction in (_RIGHT, _DOWN):
-        x = _mirror(x)
-    return x
+def _spread8(row: np.uint64) -> np.uint64:
+    """The eight lowest nibbles, one in each byte."""
+    row = (row | row << _S16) & _QUADS
+    row = (row | row << _S8) & _M2
+    return (row | row << _S4) & _M1
 
 
 @njit
-def _from_left(x: np.uint64, direction: int) -> np.uint64:
-    """Inverse of ``_to_left``."""
-    if direction in (_RIGHT, _DOWN):
-        x = _mirror(x)
-    if direction in (_UP, _DOWN):
-        x = _transpose(x)
-    return x
+def _spread(row: np.uint64) -> np.uint64:
+    """The four lowest nibbles, one in each byte."""
+    row &= _ROW
+    row = (row | row << _S8) & _M2
+    return (row | row << _S4) & _M1
 
 
 @njit
-def _slide_rows_table(low: np.uint64) -> tuple[np.uint64, int]:
-    """All four rows to the left by the table: (board word, gain)."""
-    a = np.uint64(_TABLE[low & _ROW])
-    b = np.uint64(_TABLE[(low >> _S16) & _ROW])
-    c = np.uint64(_TABLE[(low >> (_S16 + _S16)) & _ROW])
-    d = np.uint64(_TABLE[low >> _S48])
-    after = (a & _ROW) | (b & _ROW) << _S16 | (c & _ROW) << (_S16 + _S16) | (d & _ROW) << _S48
+def _gather(line: np.uint64) -> np.uint64:
+    """The lower nibbles of four bytes, as one row: inverse of ``_spread``."""
+    line &= _M1
+    line = (line | line >> _S4) & _M2
+    return (line | line >> _S8) & _ROW
+
+
+@njit
+def slide_line(line: np.uint64) -> tuple[np.uint64, int]:
+    """Slide and merge four exponents, one in each byte, towards the lowest byte: (line, points gained).
+
+    A merged tile does not merge again, and pairing starts at the edge moved to.
+    """
+    after, gain = ZERO, 0
+    end = ZERO  # the bit where the next tile comes to rest
+    waiting = ZERO  # the tile before it, while it may still merge
+    for i in range(SIDE):
+        tile = (line >> np.uint64(8 * i)) & _BYTE
+        if tile == ZERO:
+            continue
+        if tile == waiting:
+            after += ONE << (end - _S8)
+            gain += int(2 << np.int64(tile))
+            waiting = ZERO
+        else:
+            after |= tile << end
+            end += _S8
+            waiting = tile
+    return after, gain
+
+
+@njit
+def _fill_table(table: NDArray[np.uint32]) -> None:
+    """For each row of four nibbles: the row after a slide, and gain / 4 in the upper half.
+
+    Slides to the left come first, then those to the right. Rows that make 2^16 do not fit; they are never looked up.
+    """
+    for row in range(1 << 16):
+        after, gain = slide_line(_spread(np.uint64(row)))
+        left = _gather(after)
+        points = (np.uint64(gain) >> _S2 & _ROW) << _S16
+        table[row] = np.uint32(left | points)
+        table[_RIGHT_HALF | _mirror(np.uint64(row)) & _ROW] = np.uint32(_mirror(left) & _ROW | points)
+
+
+_TABLE = np.empty(2 << 16, dtype=np.uint32)
+_fill_table(_TABLE)
+
+
+@njit
+def _choose(condition: bool, x: np.uint64, y: np.uint64) -> np.uint64:
+    """``x if condition else y`` without a branch: directions are as good as random, a jump would be mispredicted."""
+    return y ^ ((x ^ y) & (ZERO - np.uint64(condition)))
+
+
+@njit
+def _slide_rows_table(low: np.uint64, right: bool) -> tuple[np.uint64, int]:
+    """All four rows to the left or to the right by the table: (board word, gain)."""
+    half = np.uint64(right) << _S16
+    a = np.uint64(_TABLE[half | low & _ROW])
+    b = np.uint64(_TABLE[half | (low >> _S16) & _ROW])
+    c = np.uint64(_TABLE[half | (low >> _S32) & _ROW])
+    d = np.uint64(_TABLE[half | low >> _S48])
+    after = (a & _ROW) | (b & _ROW) << _S16 | (c & _ROW) << _S32 | (d & _ROW) << _S48
     gain = (a >> _S16) + (b >> _S16) + (c >> _S16) + (d >> _S16)
     return after, int(gain << _S2)
 
 
 @njit
-def _slide_rows_wide(low: np.uint64, high: np.uint64) -> tuple[np.uint64, np.uint64, int]:
-    """All four rows to the left, tile by tile, for tiles up to 2^17: (low word, high word, gain)."""
-    line = np.empty(SIDE, dtype=np.int64)
+def _slide_rows_wide(low: np.uint64, high: np.uint64, right: bool) -> tuple[np.uint64, np.uint64, int]:
+    """``_slide_rows_table`` line by line, for tiles up to 2^17: (low word, high word, gain)."""
+    if right:
+        low, high = _mirror(low), _mirror(high)
     new_low, new_high = ZERO, ZERO
     gain = 0
     for r in range(SIDE):
-        for i in range(SIDE):
-            shift = np.uint64(16 * r + 4 * i)
-            line[i] = np.int64((low >> shift) & _NIBBLE | ((high >> shift) & ONE) << _S4)
-        gain += slide_line(line)
-        for i in range(SIDE):
-            shift = np.uint64(16 * r + 4 * i)
-            new_low |= (np.uint64(line[i]) & _NIBBLE) << shift
-            new_high |= (np.uint64(line[i]) >> _S4) << shift
+        shift = np.uint64(16 * r)
+        line, points = slide_line(_spread(low >> shift) | _spread(high >> shift) << _S4)
+        new_low |= _gather(line) << shift
+        new_high |= _gather(line >> _S4 & _BYTES) << shift
+        gain += points
+    if right:
+        new_low, new_high = _mirror(new_low), _mirror(new_high)
     return new_low, new_high, gain
 
 
 @njit
-def slide(low: np.uint64, high: np.uint64, direction: int) -> tuple[np.uint64, np.uint64, int]:
+def slide(low: np.uint64, high: np.uint64, direction: Int) -> tuple[np.uint64, np.uint64, int]:
     """The afterstate of a move: (low word, high word, gain). An illegal move returns the same board and gain 0."""
-    low = _to_left(low, direction)
+    vertical = (direction == _UP) | (direction == _DOWN)
+    right = (direction == _RIGHT) | (direction == _DOWN)  # a transposed board's up is left, its down right
+    low = _choose(vertical, _transpose(low), low)
     full = low & (low >> _S1) & (low >> _S2) & (low >> _S3) & _LOWBITS  # a tile of 2^15 can make 2^16
     if high == ZERO and full == ZERO:
-        low, gain = _slide_rows_table(low)
+        low, gain = _slide_rows_table(low, right)
     else:
-        low, high, gain = _slide_rows_wide(low, _to_left(high, direction))
-        high = _from_left(high, direction)
-    return _from_left(low, direction), high, gain
+        low, high, gain = _slide_rows_wide(low, _choose(vertical, _transpose(high), high), right)
+        high = _choose(vertical, _transpose(high), high)
+    return _choose(vertical, _transpose(low), low), high, gain
 
 
 @njit
@@ -171,110 +202,72 @@ def legal_bits(low: np.uint64, high: np.uint64) -> int:
     across = ~_occupied(low ^ (low >> _S4), high ^ (high >> _S4)) & tiles & _HAS_RIGHT
     down = ~_occupied(low ^ (low >> _S16), high ^ (high >> _S16)) & tiles & _HAS_BELOW
     right_tiles, lower_tiles = tiles >> _S4, tiles >> _S16
-    bits = 0
-    if down | (~tiles & lower_tiles & _HAS_BELOW):
-        bits |= 1 << _UP
-    if across | (tiles & ~right_tiles & _HAS_RIGHT):
-        bits |= 1 << _RIGHT
-    if down | (tiles & ~lower_tiles & _HAS_BELOW):
-        bits |= 1 << _DOWN
-    if across | (~tiles & right_tiles & _HAS_RIGHT):
-        bits |= 1 << _LEFT
-    return bits
+    up_moves = (down | (~tiles & lower_tiles & _HAS_BELOW)) != ZERO
+    right_moves = (across | (tiles & ~right_tiles & _HAS_RIGHT)) != ZERO
+    down_moves = (down | (tiles & ~lower_tiles & _HAS_BELOW)) != ZERO
+    left_moves = (across | (~tiles & right_tiles & _HAS_RIGHT)) != ZERO
+    return int(up_moves << _UP | right_moves << _RIGHT | down_moves << _DOWN | left_moves << _LEFT)
 
 
 @njit
-def spawn(row: NDArray[np.uint64], config: NDArray[np.int64]) -> None:
-    """Put a 2 (or a 4, with probability ``config[PROB_FOUR]`` / 2^32) on a uniformly random empty square."""
-    empty = ~_occupied(row[LOW], row[HIGH]) & _LOWBITS
-    pairs = (empty & _M1) + ((empty >> _S4) & _M1)
-    count = (pairs * np.uint64(0x0101010101010101)) >> np.uint64(56)
-    row[RNG] += rng.GAMMA
-    word = rng.mix(row[RNG])
-    for _ in range(rng.below(word, count)):
-        empty &= empty - ONE
-    square = empty & (~empty + ONE)
-    if np.int64(rng.low32(word)) < config[PROB_FOUR]:
-        square <<= _S1
-        row[TOP] = max(row[TOP], _S2)
-    row[LOW] |= square
-    row[TOP] = max(row[TOP], ONE)
+def spawn(low: np.uint64, high: np.uint64, word: np.uint64, prob_four: Int) -> tuple[np.uint64, np.uint64]:
+    """Put a 2, or a 4 with probability ``prob_four`` / 2^32, on a uniformly random empty square.
+
+    ``word`` is 64 random bits. Returns (low word, exponent of the new tile).
+    """
+    empty = ~_occupied(low, high) & _LOWBITS
+    so_far = empty * _LOWBITS  # nibble i: empty squares among 0..i (an empty board's 16 overflows to 0, at the top)
+    count = (((so_far >> _S60) - ONE) & _NIBBLE) + ONE
+    chosen = rng.below(word, count)
+    # Nibbles whose number of empty squares so far is at most `chosen` lie before the square; 16 + chosen - number has
+    # its fifth bit set there. Even and odd nibbles in turn, the last one never lies before.
+    level = (_S16 + chosen) * _BYTES
+    before = ((level - (so_far & _M1)) >> _S4) & _BYTES
+    before |= (level - ((so_far >> _S4) & _M1)) & _ODD_BUT_LAST
+    after = _LOWBITS & ~before
+    square = after & (ZERO - after)
+    four = np.uint64(np.int64(rng.low32(word)) < prob_four)
+    return low | square << four, ONE + four
 
 
 @njit
-def _largest(low: np.uint64, high: np.uint64) -> np.uint64:
-    top = ZERO
-    for i in range(SQUARES):
-        shift = np.uint64(4 * i)
-        top = max(top, (low >> shift) & _NIBBLE | ((high >> shift) & ONE) << _S4)
-    return top
+def _holds(low: np.uint64, high: np.uint64, exponent: np.uint64) -> bool:
+    """Is there a tile of this exponent?"""
+    others = _occupied(low ^ (exponent & _NIBBLE) * _LOWBITS, high ^ (exponent >> _S4) * _LOWBITS)
+    return bool(others != _LOWBITS)
 
 
 @njit
-def step_row(row: NDArray[np.uint64], config: NDArray[np.int64], action: int) -> float:
-    """One move with its spawn; returns the points gained. An illegal move changes the step count alone."""
-    low, high, gain = slide(row[LOW], row[HIGH], action)
-    row[STEPS] += ONE
-    if low == row[LOW] and high == row[HIGH]:
-        row[STATUS] &= ~LEGAL
-        return 0.0
-    row[STATUS] |= LEGAL
-    row[LOW], row[HIGH] = low, high
-    if gain >= 2 << np.int64(row[TOP]):  # only then can the largest tile be a new one
-        row[TOP] = _largest(low, high)
-    row[SCORE] += np.uint64(gain)
-    spawn(row, config)
-    return np.float64(gain)
+def play(
+    low: np.uint64, high: np.uint64, top: np.uint64, word: np.uint64, action: Int, prob_four: Int
+) -> tuple[np.uint64, np.uint64, np.uint64, int, bool]:
+    """A move with its spawn, on a board whose largest exponent is ``top``; ``word`` is 64 random bits.
+
+    Returns (low word, high word, largest exponent, points gained, legal); an illegal move leaves the board as it is.
+    """
+    after_low, after_high, gain = slide(low, high, action)
+    if after_low == low and after_high == high:
+        return low, high, top, 0, False
+    top += np.uint64(_holds(after_low, after_high, top + ONE))
+    after_low, new = spawn(after_low, after_high, word, prob_four)
+    return after_low, after_high, max(top, new), gain, True
 
 
 @njit
-def deal_row(row: NDArray[np.uint64], config: NDArray[np.int64]) -> None:
-    """A new game: two tiles on two different random squares. The generator goes on."""
-    row[STEPS] = row[LOW] = row[HIGH] = row[SCORE] = row[TOP] = ZERO
-    row[STATUS] = LEGAL
-    spawn(row, config)
-    spawn(row, config)
+def deal(first: np.uint64, second: np.uint64, prob_four: Int) -> tuple[np.uint64, np.uint64]:
+    """Two tiles on two different random squares, by 2 x 64 random bits: (low word, largest exponent)."""
+    low, one = spawn(ZERO, ZERO, first, prob_four)
+    low, other = spawn(low, ZERO, second, prob_four)
+    return low, max(one, other)
 
 
 @njit
-def observe_row(
-    row: NDArray[np.uint64], config: NDArray[np.int64], obs: NDArray[np.uint8], mask: NDArray[np.int8]
-) -> None:
-    """Write observation (16 exponents) and mask, and note in the row whether the game is over."""
-    low, high = row[LOW], row[HIGH]
-    for i in range(SQUARES):
-        shift = np.uint64(4 * i)
-        obs[i] = (low >> shift) & _NIBBLE | ((high >> shift) & ONE) << _S4
-    bits = legal_bits(low, high)
-    if config[STOP_AT_WIN] and row[TOP] >= WIN_EXPONENT:
-        bits = 0
-    for d in range(ACTIONS):
-        mask[d] = bits >> d & 1
-    row[STATUS] = row[STATUS] & ~OVER if bits else row[STATUS] | OVER
-
-
-@njit
-def report_row(row: NDArray[np.uint64], info: NDArray[np.int64], i: int) -> None:
-    """Write the numbers of the info dict into column ``i`` of ``info``."""
-    top = row[TOP]
-    info[INFO_LEGAL, i] = row[STATUS] & LEGAL != ZERO
-    info[INFO_SCORE, i] = row[SCORE]
-    info[INFO_MAX_TILE, i] = 1 << np.int64(top) if top else 0
-    info[INFO_SUCCESS, i] = top >= WIN_EXPONENT
-
-
-@njit
-def show_row(
-    rows: NDArray[np.uint64],
-    config: NDArray[np.int64],
-    i: int,
-    obs: NDArray[np.uint8],
-    mask: NDArray[np.int8],
-    info: NDArray[np.int64],
-) -> None:
-    """Everything the player is told about row ``i``."""
-    observe_row(rows[i], config[i], obs[i], mask[i])
-    report_row(rows[i], info, i)
+def exponents(low: np.uint64, high: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The 16 exponents, one in each byte: squares 0..7 and 8..15, the first in the lowest byte."""
+    return (
+        _spread8(low & _HALF) | _spread8(high & _HALF) << _S4,
+        _spread8(low >> _S32) | _spread8(high >> _S32) << _S4,
+    )
 
 
 @njit
@@ -287,20 +280,24 @@ def _count_tiles(low: np.uint64, high: np.uint64, sign: int, counts: NDArray[np.
 
 @njit
 def merge_rows(
-    rows: NDArray[np.uint64], actions: NDArray[np.int64], worth: NDArray[np.float64], total: NDArray[np.float64]
+    rows: NDArray[np.uint64],
+    actions: NDArray[np.int64],
+    worth: NDArray[np.float64],
+    total: NDArray[np.float64],
+    counts: NDArray[np.int64],
 ) -> None:
     """What the merges of each row's next move are worth: ``worth[e]`` for each new tile of exponent e.
 
     ``worth`` is float64 ``[EXPONENTS]``. Writes ``total`` (float64 ``[N]``, 0 for a move without a merge) and changes
-    no row.
+    no row; ``counts`` (int64 ``[EXPONENTS]``) is scratch.
     """
-    counts = np.empty(EXPONENTS, dtype=np.int64)
     for i in range(len(rows)):
         low, high, gain = slide(rows[i, LOW], rows[i, HIGH], actions[i])
         total[i] = 0.0
         if gain == 0:
             continue
-        counts[:] = 0
+        for e in range(EXPONENTS):
+            counts[e] = 0
         _count_tiles(rows[i, LOW], rows[i, HIGH], -1, counts)
         _count_tiles(low, high, 1, counts)
         made = 0
@@ -310,53 +307,71 @@ def merge_rows(
 
 
 @njit
-def step_rows(
+def advance_rows(
     rows: NDArray[np.uint64],
     config: NDArray[np.int64],
+    todo: NDArray[np.uint8],
     actions: NDArray[np.int64],
     limit: int,
-    pending: NDArray[np.bool_],
+    first: int,
+    last: int,
     obs: NDArray[np.uint8],
     mask: NDArray[np.int8],
     reward: NDArray[np.float64],
-    terminated: NDArray[np.bool_],
-    truncated: NDArray[np.bool_],
-    info: NDArray[np.int64],
+    flags: NDArray[np.bool_],
+    numbers: NDArray[np.int64],
 ) -> int:
-    """One step of every row; ``pending`` rows start a new game instead. Returns how many rows ended.
+    """Do with the rows from ``first`` to before ``last`` what ``todo`` says; see ``Puzzle``.
 
-    An action outside the space changes nothing at all: the answer is then ``-1 - index`` of the first one.
+    The rows go through three short loops, block by block: the processor overlaps more rows of a short loop, and the
+    loop over masks becomes vector code. Indices are unsigned, so that none is checked for being negative.
     """
-    for i in range(len(rows)):
-        if not pending[i] and not 0 <= actions[i] < ACTIONS:
-            return -1 - i
+    squares, legal_words = obs.view(np.uint64), mask.view(np.uint32)
     ended = 0
-    for i in range(len(rows)):
-        reward[i] = 0.0
-        if pending[i]:
-            deal_row(rows[i], config[i])
-        else:
-            reward[i] = step_row(rows[i], config[i], actions[i])
-        show_row(rows, config, i, obs, mask, info)
-        terminated[i] = not pending[i] and rows[i, STATUS] & OVER != ZERO
-        truncated[i] = not pending[i] and 0 < limit <= np.int64(rows[i, STEPS])
-        ended += terminated[i] or truncated[i]
+    for start in range(np.uint64(first), np.uint64(last), _BLOCK):
+        stop = min(start + _BLOCK, np.uint64(last))
+        busy = SKIP
+        for i in range(start, stop):
+            busy |= todo[i]
+            word, prob_four = rows[i, RNG], config[i, PROB_FOUR]
+            points = 0
+            if todo[i] == PLAY:
+                low, high, top, points, legal = play(
+                    rows[i, LOW], rows[i, HIGH], rows[i, TOP], rng.mix(word + rng.GAMMA), actions[i], prob_four
+                )
+                rows[i, RNG] = word + rng.GAMMA * np.uint64(legal)  # an illegal move draws nothing
+                rows[i, STEPS] += ONE
+                rows[i, STATUS] = LEGAL * np.uint64(legal)
+                rows[i, LOW], rows[i, HIGH], rows[i, TOP] = low, high, top
+                rows[i, SCORE] += np.uint64(points)
+            elif todo[i] == START:
+                rows[i, RNG] = word + rng.GAMMA + rng.GAMMA
+                low, top = deal(rng.mix(word + rng.GAMMA), rng.mix(rows[i, RNG]), prob_four)
+                rows[i, LOW], rows[i, HIGH], rows[i, TOP] = low, ZERO, top
+                rows[i, STEPS] = rows[i, SCORE] = ZERO
+                rows[i, STATUS] = LEGAL
+            reward[i] = points
+        if busy == SKIP:
+            continue
+        for i in range(start, stop):
+            bits = legal_bits(rows[i, LOW], rows[i, HIGH])
+            new = np.uint32(bits * _BIT_TO_BYTE & _BYTE_BITS)
+            legal_words[i, 0] = legal_words[i, 0] if todo[i] == SKIP else new
+        for i in range(start, stop):
+            if todo[i] == SKIP:
+                continue
+            top = rows[i, TOP]
+            won = top >= WIN_EXPONENT
+            if won and config[i, STOP_AT_WIN]:
+                legal_words[i, 0] = 0
+            over = legal_words[i, 0] == 0
+            rows[i, STATUS] = rows[i, STATUS] & LEGAL | np.uint64(over)
+            squares[i, 0], squares[i, 1] = exponents(rows[i, LOW], rows[i, HIGH])
+            played = todo[i] == PLAY
+            late = (limit > 0) & (limit <= np.int64(rows[i, STEPS]))
+            flags[TERMINATED, i], flags[TRUNCATED, i] = played & over, played & late
+            ended += played & (over | late)
+            flags[WAS_LEGAL, i], flags[SUCCESS, i] = rows[i, STATUS] & LEGAL != ZERO, won
+            numbers[NUMBER_SCORE, i] = rows[i, SCORE]
+            numbers[NUMBER_MAX_TILE, i] = (1 << np.int64(top)) & ~1  # exponent 0 is no tile
     return ended
-
-
-@njit
-def refresh_rows(
-    rows: NDArray[np.uint64],
-    config: NDArray[np.int64],
-    which: NDArray[np.bool_],
-    deal: bool,
-    obs: NDArray[np.uint8],
-    mask: NDArray[np.int8],
-    info: NDArray[np.int64],
-) -> None:
-    """Tell about each row of ``which``, after a new game if ``deal``; the outputs of the others stay as they are."""
-    for i in range(len(rows)):
-        if which[i]:
-            if deal:
-                deal_row(rows[i], config[i])
-            show_row(rows, config, i, obs, mask, info)
