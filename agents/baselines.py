@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..envs.common.jit import njit
+from ..envs.common.masks import choose_legal
 from ..envs.common.rng import Streams
 from ..envs.puzzle2048 import Action
 from ..envs.puzzle2048.rules import slide
@@ -31,7 +32,7 @@ class Random:
 
     def act(self, observations: Observations, masks: Masks, rng: Streams) -> Actions:
         """One uniform legal action per row."""
-        return draw(masks.astype(np.float64), rng)
+        return choose_legal(masks, rng.uniform())
 
 
 @njit

@@ -122,3 +122,25 @@ def progress(description: str, total: int) -> Iterator[Callable[[int, int, int],
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=total, moves=0)
         yield lambda done, _total, moves: bar.update(task, completed=done, moves=moves)
+
+
+@contextmanager
+def steps_done(description: str) -> Iterator[Callable[[str, int], None]]:
+    """A bar on stderr for work of many steps: call it with the next one's name and how many there are (0: not known).
+
+    Where stderr is no terminal, nothing is shown.
+    """
+    if not is_terminal(sys.stderr):
+        yield lambda _name, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None, completed=-1)
+
+        def tick(name: str, total: int) -> None:
+            bar.update(task, description=name, total=total or None, advance=1 if total else 0)
+
+        yield tick

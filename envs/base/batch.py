@@ -45,7 +45,7 @@ class Batch:
         self.rows = np.zeros((size, puzzle.words), dtype=np.uint64)
         self._squares, self._actions = int(np.prod(puzzle.observation_space.shape)), puzzle.actions
         self._numbers = len(puzzle.numbers)
-        self._play = np.full(size, PLAY)
+        self.playing = np.full(size, PLAY)  # what a step does with each row
         self._no_actions = np.zeros(size, dtype=np.int64)
         self._spare_reward = np.empty(size)
         wanted = threads.available() if num_threads is None else num_threads
@@ -77,13 +77,13 @@ class Batch:
         """
         if not all_below(actions, self._actions):
             self._check(actions, pending)
-        todo = self._play if pending is None else self._play - pending  # START is PLAY - 1
+        todo = self.playing if pending is None else self.playing - pending  # START is PLAY - 1
         return self._advance(self.config, todo, actions, limit, out)
 
     def step_one(self, action: int, out: Outcome) -> None:
         """``step`` for a batch of one and an action known to be of the space."""
         self._no_actions[0] = action
-        self.puzzle.advance_rows(self.rows, self.config, self._play, self._no_actions, 0, 0, 1, *out)
+        self.puzzle.advance_rows(self.rows, self.config, self.playing, self._no_actions, 0, 0, 1, *out)
 
     def _advance(
         self, config: NDArray[np.int64], todo: NDArray[np.uint8], actions: NDArray[np.int64], limit: int, out: Outcome

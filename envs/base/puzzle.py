@@ -48,6 +48,17 @@ def _encode_flag(name: str, value: Any) -> tuple[int]:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """A part of ``advance_rows`` that can be measured alone: ``kernel(rows, config, what)`` for all rows.
+
+    ``about`` is the array it gets: ``"actions"``, ``"mask"`` or ``"obs"``.
+    """
+
+    kernel: Callable[..., Any]
+    about: str
+
+
+@dataclass(frozen=True)
 class Puzzle:
     """Everything that tells one puzzle from another.
 
@@ -77,6 +88,7 @@ class Puzzle:
     to_state: Callable[[Row], Any]
     from_state: Callable[[Any, Row], None]
     ansi: Callable[[Row], str]
+    phases: Mapping[str, Phase] = field(default_factory=dict)  # parts of a step, for measuring
     board_types: tuple[type, ...] = field(default=(str, Mapping))
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..base.env import PuzzleEnv
-from ..base.puzzle import Parameter, Puzzle, flag
+from ..base.puzzle import Parameter, Phase, Puzzle, flag
 from ..base.vector_env import PuzzleVectorEnv
 from . import rules
 from .deals import MAX_DEAL, MAX_START_RANK, RANDOM_DEALS, check_deal, check_whole
@@ -51,6 +51,12 @@ PUZZLE = Puzzle(
     to_state=to_state,
     from_state=from_state,
     ansi=ansi,
+    phases={
+        "move": Phase(rules.move_rows, "actions"),
+        "safe cards": Phase(rules.autoplay_rows, "mask"),
+        "mask": Phase(rules.mask_rows, "mask"),
+        "observation": Phase(rules.observe_rows, "obs"),
+    },
     board_types=(str, Mapping, State),
 )
 

@@ -494,6 +494,40 @@ def copy_slots(slots: NDArray[np.uint64], larger: NDArray[np.uint64]) -> None:
 
 
 @njit
+def move_rows(rows: NDArray[np.uint64], config: NDArray[np.int64], actions: NDArray[np.int64]) -> int:
+    """Make the moves alone, for measuring; no safe card follows. Returns how many were legal."""
+    count = 0
+    for i in range(np.uint64(len(rows))):
+        count += move(rows[i, TABLE:], actions[i])
+    return count
+
+
+@njit
+def mask_rows(rows: NDArray[np.uint64], config: NDArray[np.int64], mask: NDArray[np.int8]) -> None:
+    """Write the masks (int8 ``[N, 520]``) of all rows."""
+    for i in range(np.uint64(len(rows))):
+        legal_mask(rows[i, TABLE:], mask[i])
+
+
+@njit
+def autoplay_rows(rows: NDArray[np.uint64], config: NDArray[np.int64], mask: NDArray[np.int8]) -> int:
+    """Send the safe cards of all rows home, for measuring; ``mask`` is scratch. Returns how many went."""
+    count = 0
+    for i in range(np.uint64(len(rows))):
+        count += autoplay(rows[i, TABLE:], mask[i])
+    return count
+
+
+@njit
+def observe_rows(rows: NDArray[np.uint64], config: NDArray[np.int64], obs: NDArray[np.uint8]) -> None:
+    """Write the observations (uint8 ``[N, 160]``) of all rows."""
+    squares = obs.view(np.uint64)
+    for i in range(np.uint64(len(rows))):
+        for j in range(DEPTH + 1):
+            squares[i, j] = rows[i, np.uint64(TABLE + j)]
+
+
+@njit
 def advance_rows(
     rows: NDArray[np.uint64],
     config: NDArray[np.int64],

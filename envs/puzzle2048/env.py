@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base.env import PuzzleEnv
-from ..base.puzzle import Parameter, Puzzle, flag
+from ..base.puzzle import Parameter, Phase, Puzzle, flag
 from ..base.vector_env import PuzzleVectorEnv
 from . import rules
 from .observation import ACTION_SPACE, NUMBERS, OBSERVATION_SPACE
@@ -39,6 +39,12 @@ PUZZLE = Puzzle(
     to_state=to_state,
     from_state=from_state,
     ansi=ansi,
+    phases={
+        "move": Phase(rules.move_rows, "actions"),
+        "spawn": Phase(rules.spawn_rows, "actions"),
+        "mask": Phase(rules.mask_rows, "mask"),
+        "observation": Phase(rules.observe_rows, "obs"),
+    },
     board_types=(str, State),
 )
 

@@ -1,0 +1,1 @@
+"""What ``puzzlegym bench`` measures; see ``scripts.bench`` for the command."""
