@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
-.PHONY: demo test test-interpreted test-floor check lint bench clean wheel
+.PHONY: demo test test-interpreted test-floor check lint bench peers bench-peers clean wheel
 
 $(BIN)/.installed: pyproject.toml .ci/constraints.txt
 	@echo "Setting up $(VENV) (once) ..."
@@ -41,9 +41,21 @@ check: lint test
 bench: $(BIN)/.installed
 	@$(BIN)/puzzlegym bench
 
+PEERS := gymnasium-2048==0.1.2 jumanji==1.1.2 open-spiel==2.0.2 pgx==2.6.0
+
+peers: ## other projects' 2048, each in an environment of its own (1.9 GB)
+	@for peer in $(PEERS); do \
+	    folder=.peers/$${peer%%=*}; \
+	    test -x $$folder/bin/python || $(PYTHON) -m venv $$folder; \
+	    $$folder/bin/python -m pip --disable-pip-version-check -qq install $$peer || exit 1; \
+	done
+
+bench-peers: $(BIN)/.installed peers
+	@$(BIN)/puzzlegym bench --peers --peer-python .peers/*/bin/python
+
 wheel: $(BIN)/.installed
 	@$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf $(VENV) .floor build dist *.egg-info .lint .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .floor .peers build dist *.egg-info .lint .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

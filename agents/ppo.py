@@ -46,7 +46,11 @@ def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:
         vf_coef=config.vf_coef,
         max_grad_norm=config.max_grad_norm,
         rollout_buffer_class=LeanMaskBuffer,
-        policy_kwargs={"network": config.network, "network_arguments": config.network_arguments},
+        policy_kwargs={
+            "network": config.network,
+            "network_arguments": config.network_arguments,
+            "optimizer_kwargs": {"eps": 1e-5, "fused": True},
+        },
         seed=seed,
         device="cpu",
     )

@@ -33,6 +33,7 @@ _TITLES = {
     "training": "Masked PPO, environment steps/s",
     "games": "Growth: ns per step by number of games, one core",
     "age": "Growth: ns per step by age of the games, one core",
+    "tile": "Growth: ns per step by largest tile, one core",
     "peers": "Peers: 2048 by other projects, one core, steps/s",
 }
 
@@ -98,7 +99,7 @@ _SECTIONS: dict[Section, tuple[Callable[[str, float], Iterator[Case]], ...]] = {
     "memory": (stepping.memory_cases,),
     "start": (starting.start_cases,),
     "training": (_training_cases,),
-    "growth": (growth.size_cases, growth.age_cases),
+    "growth": (growth.size_cases, growth.age_cases, growth.tile_cases),
 }
 
 
@@ -143,7 +144,7 @@ def _processor() -> str:
 def _write(options: Bench, results: Sequence[Result], report: dict[str, Any]) -> None:
     with atomic(options.out / "bench.json") as temporary:
         temporary.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    grown = [result for result in results if result.case.section in ("games", "age")]
+    grown = [result for result in results if result.case.section in ("games", "age", "tile")]
     if grown:
         with atomic(options.out / "growth.png") as temporary:
             growth.draw(grown, temporary)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,21 @@ class Outcome(NamedTuple):
         return Outcome(obs.copy(), mask.copy(), reward.copy(), flags.copy(), numbers.copy())
 
 
+_LARGE = 16 << 20  # bytes
+
+
+def _most_references(arrays: Iterable[object]) -> int:
+    return max(sys.getrefcount(array) for array in arrays)
+
+
+_OWN_REFERENCES = _most_references((np.empty(1), np.empty(2)))  # of arrays that only a tuple holds
+
+
+def _unused(outcome: Outcome) -> bool:
+    """Does nobody hold one of these arrays, or a view of one, apart from the tuple itself?"""
+    return _most_references(outcome) <= _OWN_REFERENCES
+
+
 # Configuration rows of the games to start, and a board for each if they begin with one.
 Setup = tuple[NDArray[np.int64], "list[NDArray[np.uint8]] | None"]
 
@@ -46,10 +62,11 @@ class Batch:
         self._squares, self._actions = int(np.prod(puzzle.observation_space.shape)), puzzle.actions
         self._numbers = len(puzzle.numbers)
         self.playing = np.full(size, PLAY)  # what a step does with each row
+        self._shelf: list[Outcome] = []
         self._no_actions = np.zeros(size, dtype=np.int64)
         self._spare_reward = np.empty(size)
         wanted = threads.available() if num_threads is None else num_threads
-        self._parts = threads.split(size, max(1, min(wanted, size // puzzle.rows_per_thread)))
+        self.num_threads = max(1, min(wanted, size // puzzle.rows_per_thread))
         jit.announce()
 
     def __len__(self) -> int:
@@ -57,7 +74,20 @@ class Batch:
         return len(self.rows)
 
     def outputs(self) -> Outcome:
-        """Unwritten arrays."""
+        """Unwritten arrays.
+
+        Large ones are used again once nobody else holds them or a view of them: the system hands out fresh pages for
+        each array of more than 32 MiB, at several times the cost of a step.
+        """
+        for old in self._shelf:
+            if _unused(old):
+                return old
+        new = self._fresh_outputs()
+        if sum(array.nbytes for array in new) > _LARGE:
+            self._shelf = [*self._shelf[-1:], new]
+        return new
+
+    def _fresh_outputs(self) -> Outcome:
         n = len(self.rows)
         return Outcome(
             np.empty((n, self._squares), dtype=np.uint8),
@@ -88,13 +118,11 @@ class Batch:
     def _advance(
         self, config: NDArray[np.int64], todo: NDArray[np.uint8], actions: NDArray[np.int64], limit: int, out: Outcome
     ) -> int:
-        if len(self._parts) == 1:
-            return self.puzzle.advance_rows(self.rows, config, todo, actions, limit, 0, len(self.rows), *out)
-
-        def task(first: int, last: int) -> int:
-            return self.puzzle.advance_rows(self.rows, config, todo, actions, limit, first, last, *out)
-
-        return threads.spread(task, self._parts)
+        n = len(self.rows)
+        if self.num_threads == 1:
+            return self.puzzle.advance_rows(self.rows, config, todo, actions, limit, 0, n, *out)
+        share_rows = self.puzzle.share_rows
+        return threads.spread(share_rows, n, self.num_threads, self.rows, config, todo, actions, limit, *out)
 
     def _check(self, actions: NDArray[np.int64], pending: NDArray[np.bool_] | None) -> None:
         """Raise ValueError if an action outside the space is that of a game that plays it."""

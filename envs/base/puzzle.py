@@ -82,6 +82,7 @@ class Puzzle:
     numbers: tuple[str, ...]  # names in the info dict, in the kernel's order
     parameters: Mapping[str, Parameter]
     advance_rows: Callable[..., int]
+    share_rows: Callable[..., None]  # the same for one of several threads, see ``common.threads``
     rows_per_thread: int  # fewer rows than this cost more to hand to a thread than they take
     check_board: Callable[[Any], Board]
     pack_board: Callable[[Row, Board], None]

@@ -80,9 +80,7 @@ def announce() -> None:
     """Say once, in one line on stderr, that the first use on this machine compiles."""
     global _announced
     if not _announced and not config.DISABLE_JIT and next(CACHE.rglob("*.nbi"), None) is None:
-        print(
-            "puzzlegym: compiling the rules, once on this machine (about 20 seconds) ...", file=sys.stderr, flush=True
-        )
+        print("puzzlegym: compiling the rules, once on this machine (a few seconds) ...", file=sys.stderr, flush=True)
     _announced = True
 
 

@@ -1,94 +1,189 @@
-"""Worker threads for compiled loops that release the GIL.
+"""Several threads for one kernel call over many rows.
 
-A pool of the standard library needs about 70 microseconds to hand over a task and learn of its end, which is a good
-part of the step of a large batch; a bare queue and lock need a fifth of that.
+A pool of the standard library needs about 70 microseconds to hand over work and learn of its end, a sleeping thread
+50 to wake up and to answer: a good part of the step of a large batch. So the rows are shared out inside the kernel, by
+an atomic counter, and a worker that has just helped looks out for the next call for a moment before it goes to sleep.
+It does so without the interpreter's lock, and takes that only while the leading thread is inside a kernel: neither ever
+waits for the other to give it back.
 """
 
 from __future__ import annotations
 
-import _thread
 import os
 import threading
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+import time
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from . import jit
+import numpy as np
+from numpy.typing import NDArray
 
-Part = tuple[int, int]
+from . import jit
+from .jit import Int, njit
+
+# Words of a share, the int64 array that the threads of one call have in common.
+NEXT, ROWS, CHUNK, DONE, ENDED, SHARE = 0, 1, 2, 3, 4, 5
+_CHUNKS = 8  # per thread: enough that nobody waits long for the slowest
+_LOOKS = 200_000  # a worker's looks at the pulse before it sleeps: some 0.1 ms
+
+
+if jit.config.DISABLE_JIT:
+
+    def _add(array: NDArray[np.int64], i: int, value: Int) -> Any:
+        array[i] += value
+        return array[i] - value
+
+    def _read(array: NDArray[np.int64], i: int) -> Any:
+        return array[i]
+
+else:
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def _add(_context: Any, array: Any, i: Any, value: Any) -> Any:
+        """Atomic ``array[i] += value``; returns the value before (int64 arrays)."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.atomic_rmw("add", _pointer(context, builder, signature, arguments), arguments[2], "seq_cst")
+
+        return types.int64(array, types.intp, types.int64), generate
+
+    @intrinsic
+    def _read(_context: Any, array: Any, i: Any) -> Any:
+        """Atomic ``array[i]`` (int64 arrays)."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.load_atomic(_pointer(context, builder, signature, arguments), "seq_cst", 8)
+
+        return types.int64(array, types.intp), generate
+
+    def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.gep(array.data, [arguments[1]])
+
+
+@njit
+def enter(pulse: NDArray[np.int64], ticket: Int) -> None:
+    """The leading thread (ticket 0) lets waiting workers know that a call has begun."""
+    if ticket == 0:
+        _add(pulse, 0, 1)
+
+
+@njit
+def claim(share: NDArray[np.int64]) -> tuple[int, int]:
+    """Rows that are this thread's from now on: (first, behind the last), the same number if none are left."""
+    rows = share[ROWS]
+    first = min(_add(share, NEXT, share[CHUNK]), rows)
+    return first, min(first + share[CHUNK], rows)
+
+
+@njit
+def finish(share: NDArray[np.int64], rows: Int, ended: Int) -> None:
+    """Report rows done, and how many games ended in them."""
+    _add(share, ENDED, ended)
+    _add(share, DONE, rows)
+
+
+@njit
+def leave(share: NDArray[np.int64], pulse: NDArray[np.int64], ticket: Int) -> None:
+    """The leading thread waits a while for the workers' last rows, a worker for the next call."""
+    for _ in range(_LOOKS):
+        if ticket == 0 and _read(share, DONE) == share[ROWS]:
+            break
+        if ticket != 0 and _read(pulse, 0) != ticket:
+            break
 
 
 class _Job(NamedTuple):
-    """A part of a task, and where its answer goes."""
+    """A call: ``kernel(share, pulse, ticket, *arguments)``; no kernel once it is over."""
 
-    task: Callable[[int, int], int]
-    part: Part
-    answers: list[int | BaseException]
-    done: Any  # a lock, held until the part is done
+    ticket: int
+    kernel: Callable[..., None] | None = None
+    share: NDArray[np.int64] | None = None
+    arguments: tuple[Any, ...] = ()
 
 
-_jobs: SimpleQueue[_Job] = SimpleQueue()
-_workers = 0
+class _Worker(threading.Thread):
+    """Helps with one call after the other."""
+
+    def __init__(self, team: _Team) -> None:
+        super().__init__(name="puzzlegym", daemon=True)
+        self.team, self.seen, self.asleep = team, 0, False
+        self.alarm: SimpleQueue[None] = SimpleQueue()
+
+    def run(self) -> None:
+        while True:
+            self.help(self.team.job)
+            if self.team.job.ticket == self.seen:
+                self.asleep = True
+                self.alarm.get()
+
+    def help(self, job: _Job) -> None:
+        if job.ticket != self.seen and job.kernel is not None:
+            job.kernel(job.share, self.team.pulse, job.ticket, *job.arguments)
+        self.seen = job.ticket
+
+
+class _Team:
+    """The threads of a process; they serve one call at a time."""
+
+    def __init__(self) -> None:
+        self.job, self.pulse = _Job(0), np.zeros(1, dtype=np.int64)
+        self.workers: list[_Worker] = []
+        self.leading = threading.Lock()
+
+    def call(self, kernel: Callable[..., None], rows: int, threads: int, arguments: tuple[Any, ...]) -> int:
+        """Lead a call; returns the number of ended games."""
+        while len(self.workers) < threads - 1:
+            self.workers.append(_Worker(self))
+            self.workers[-1].start()
+        share = np.zeros(SHARE, dtype=np.int64)
+        share[ROWS], share[CHUNK] = rows, -(-rows // (_CHUNKS * threads))
+        self.job = _Job(int(self.pulse[0]) + 1, kernel, share, arguments)
+        try:
+            for worker in self.workers[: threads - 1]:
+                if worker.asleep:
+                    worker.asleep = False
+                    worker.alarm.put(None)
+            kernel(share, self.pulse, 0, *arguments)
+        finally:  # nobody may go on while rows are still being worked on
+            while share[DONE] < min(share[NEXT], rows):
+                time.sleep(0)
+            self.job = _Job(self.job.ticket)
+        return int(share[ENDED])
+
+
+_team = _Team()
 
 
 def available() -> int:
     """Threads worth starting: the cores this process may use, or fewer if NUMBA_NUM_THREADS says so."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(min(cores, jit.config.NUMBA_NUM_THREADS))
+    return 1 if jit.config.DISABLE_JIT else int(min(cores, jit.config.NUMBA_NUM_THREADS))
 
 
-def split(n: int, parts: int) -> list[Part]:
-    """``range(n)`` in so many parts of nearly the same length, as (first, behind the last)."""
-    edges = [n * i // parts for i in range(parts + 1)]
-    return list(pairwise(edges))
+def spread(kernel: Callable[..., None], rows: int, threads: int, *arguments: Any) -> int:
+    """Call ``kernel(share, pulse, ticket, *arguments)`` in several threads; returns the number of ended games.
 
-
-def spread(task: Callable[[int, int], int], parts: Sequence[Part]) -> int:
-    """Run ``task(first, last)`` for all parts at once, the first one here; returns the sum of the answers."""
-    _hire(len(parts) - 1)
-    answers: list[int | BaseException] = []
-    locks = []
-    for part in parts[1:]:
-        done = _thread.allocate_lock()
-        done.acquire()
-        locks.append(done)
-        _jobs.put(_Job(task, part, answers, done))
+    The kernel claims rows until none are left; see ``rules.share_rows`` of a puzzle. If another thread of this process
+    is leading a call just now, this one is made by the calling thread alone.
+    """
+    if not _team.leading.acquire(blocking=False):
+        share = np.array([0, rows, rows, 0, 0], dtype=np.int64)
+        kernel(share, np.zeros(1, dtype=np.int64), 0, *arguments)
+        return int(share[ENDED])
     try:
-        total = task(*parts[0])
-    finally:  # nobody may go on while a part is still being worked on
-        for done in locks:
-            done.acquire()
-    for answer in answers:
-        if isinstance(answer, BaseException):
-            raise answer
-        total += answer
-    return total
-
-
-def _hire(wanted: int) -> None:
-    global _workers
-    while _workers < wanted:
-        _workers += 1
-        threading.Thread(target=_work, args=(_jobs,), name=f"puzzlegym-{_workers}", daemon=True).start()
-
-
-def _work(jobs: SimpleQueue[_Job]) -> None:
-    while True:
-        job = jobs.get()
-        try:
-            job.answers.append(job.task(*job.part))
-        except BaseException as error:
-            job.answers.append(error)
-        finally:
-            job.done.release()
-        del job  # it holds the arrays of a batch
+        return _team.call(kernel, rows, threads, arguments)
+    finally:
+        _team.leading.release()
 
 
 def _start_anew() -> None:
     """A forked process has none of its parent's threads."""
-    global _jobs, _workers
-    _jobs, _workers = SimpleQueue(), 0
+    global _team
+    _team = _Team()
 
 
 if hasattr(os, "register_at_fork"):

@@ -45,6 +45,7 @@ PUZZLE = Puzzle(
         "start_rank": Parameter(0, rules.START_RANK, _start_rank, is_option=True),
     },
     advance_rows=rules.advance_rows,
+    share_rows=rules.share_rows,
     rows_per_thread=256,
     check_board=check_board,
     pack_board=pack_board,

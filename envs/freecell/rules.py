@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common import rng
+from ..common import rng, threads
 from ..common.cards import CARDS
 from ..common.jit import Int, njit
 from ..common.rows import (
@@ -580,3 +580,29 @@ def advance_rows(
         numbers[NUMBER_DEAL, i], numbers[NUMBER_MOVES, i] = rows[i, DEAL], rows[i, MOVES]
         numbers[NUMBER_HOME, i] = home
     return ended
+
+
+@njit
+def share_rows(
+    share: NDArray[np.int64],
+    pulse: NDArray[np.int64],
+    ticket: int,
+    rows: NDArray[np.uint64],
+    config: NDArray[np.int64],
+    todo: NDArray[np.uint8],
+    actions: NDArray[np.int64],
+    limit: int,
+    obs: NDArray[np.uint8],
+    mask: NDArray[np.int8],
+    reward: NDArray[np.float64],
+    flags: NDArray[np.bool_],
+    numbers: NDArray[np.int64],
+) -> None:
+    """``advance_rows`` for one of several threads, which takes rows until none are left; see ``common.threads``."""
+    threads.enter(pulse, ticket)
+    first, last = threads.claim(share)
+    while first < last:
+        ended = advance_rows(rows, config, todo, actions, limit, first, last, obs, mask, reward, flags, numbers)
+        threads.finish(share, last - first, ended)
+        first, last = threads.claim(share)
+    threads.leave(share, pulse, ticket)

@@ -33,6 +33,7 @@ PUZZLE = Puzzle(
         "prob_four": Parameter(0.1, rules.PROB_FOUR, _probability),
     },
     advance_rows=rules.advance_rows,
+    share_rows=rules.share_rows,
     rows_per_thread=2048,
     check_board=check_position,
     pack_board=pack_board,

@@ -6,15 +6,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...envs.base.vector_env import PuzzleVectorEnv
+from ...envs.puzzle2048.state import MAX_SUM
 from .rounds import Case, Result
 from .stepping import Batch
 
+Rows = NDArray[np.uint64]
 UNIT = "ns/step"
 SIZES = tuple(4**k for k in range(9))  # 1 ... 65,536
 AGES = (0, 25, 50, 100, 150, 200, 300, 400)  # moves since the start of the game
 _AGED, _STEPS = 2048, 10  # games of one age, steps measured of each
+TILES = tuple(2**e for e in range(7, 18))  # 128 ... 131,072
+_BOARDS_AGE, _BOARDS_TOP = 90, 6  # boards with a 64 at least, after so many steps
 _LEAST_GAMES = 16  # so many different ones of an age, or it is left out
 
 
@@ -32,28 +37,51 @@ def age_cases(env_id: str, _seconds: float) -> Iterator[Case]:
         yield Case("age", env_id, str(age), UNIT, lambda b=batch, r=rows: _aged(b, r))  # type: ignore[misc]
 
 
+def tile_cases(env_id: str, _seconds: float) -> Iterator[Case]:
+    """2048: nanoseconds per step against the largest tile, on boards of random play with all tiles made larger."""
+    if env_id != "Puzzle2048-v0":
+        return
+    played = Batch(env_id, _AGED)
+    for _ in range(_BOARDS_AGE):
+        played.step()
+    boards = [board for board in played.obs[~played.resets] if board.max() >= _BOARDS_TOP]
+    for tile in TILES:
+        lifted = [lift for board in boards if (lift := _lifted(board, tile)) is not None]
+        batch = Batch(env_id, _AGED, num_threads=1)
+        batch.envs.reset(options={"board": np.resize(lifted, (_AGED, 4, 4))})
+        rows = _puzzle_env(batch).get_state()
+        yield Case("tile", env_id, str(tile), UNIT, lambda b=batch, r=rows: _aged(b, r))  # type: ignore[misc]
+
+
+def _lifted(board: NDArray[np.uint8], tile: int) -> NDArray[np.uint8] | None:
+    """The board with all tiles doubled until ``tile`` is its largest; None if no game can have that."""
+    more = tile.bit_length() - 1 - int(board.max())
+    lifted = np.where(board > 0, board + more, 0).astype(np.uint8)
+    return lifted if np.sum(2.0**lifted, where=lifted > 0) <= MAX_SUM else None
+
+
 def _puzzle_env(batch: Batch) -> PuzzleVectorEnv:
     env = batch.envs.unwrapped
     assert isinstance(env, PuzzleVectorEnv)
     return env
 
 
-def _rows_by_age(env_id: str) -> dict[int, np.ndarray[tuple[int, int], np.dtype[np.uint64]]]:
+def _rows_by_age(env_id: str) -> dict[int, Rows]:
     """State rows of games of each age, as often as needed."""
     batch = Batch(env_id, _AGED)
-    env = _puzzle_env(batch)
-    found: dict[int, list[np.ndarray[tuple[int, int], np.dtype[np.uint64]]]] = {age: [] for age in AGES}
+    games = _puzzle_env(batch)._batch
+    found: dict[int, list[Rows]] = {age: [] for age in AGES}
     for _ in range(2 * max(AGES)):
         batch.step()
-        steps = env._batch.steps()
         for age, kept in found.items():
             if sum(map(len, kept)) < _AGED:
-                kept.append(env._batch.rows[(steps == age) & ~batch.resets])
+                kept.append(games.rows[(games.steps() == age) & ~batch.resets])
     pools = {age: np.concatenate(kept)[:_AGED] for age, kept in found.items()}
     return {age: np.resize(rows, (_AGED, rows.shape[1])) for age, rows in pools.items() if len(rows) >= _LEAST_GAMES}
 
 
-def _aged(batch: Batch, rows: np.ndarray[tuple[int, int], np.dtype[np.uint64]]) -> float:
+def _aged(batch: Batch, rows: Rows) -> float:
+    """Nanoseconds a step of the next few steps from these states."""
     env = _puzzle_env(batch)
     env.set_state(rows)
     batch.mask, batch.resets = env.action_masks().view(np.int8), np.zeros(len(rows), dtype=np.bool_)
@@ -61,28 +89,34 @@ def _aged(batch: Batch, rows: np.ndarray[tuple[int, int], np.dtype[np.uint64]]) 
     return 1e9 * float(np.median([seconds / moves for seconds, moves in taken]))
 
 
+_AXES = {  # section: (title, what is counted along the axis)
+    "games": ("one core, by number of games", "games in the batch"),
+    "age": (f"{_AGED:,} games by age, random play", "moves since the start of the game"),
+    "tile": (f"{_AGED:,} games of 2048 by tile", "largest tile"),
+}
+
+
 def draw(results: Sequence[Result], path: Path) -> None:
-    """The picture: both curves of every puzzle, with their spread."""
+    """The picture: every curve of every puzzle, with its spread."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), constrained_layout=True)
-    for axis, (section, label) in zip(
-        axes, (("games", "games in the batch"), ("age", "moves since the deal or start")), strict=True
-    ):
-        for env_id in dict.fromkeys(result.case.env_id for result in results):
+    figure, axes = pyplot.subplots(1, len(_AXES), figsize=(14, 4.2), constrained_layout=True)
+    for axis, (section, (title, label)) in zip(axes, _AXES.items(), strict=True):
+        for i, env_id in enumerate(dict.fromkeys(result.case.env_id for result in results)):
             mine = [r for r in results if (r.case.section, r.case.env_id) == (section, env_id)]
             at = [int(r.case.name) for r in mine]
-            (line,) = axis.plot(at, [r.median for r in mine], marker="o", label=env_id)
             low, high = [min(r.samples) for r in mine], [max(r.samples) for r in mine]
-            axis.fill_between(at, low, high, alpha=0.2, color=line.get_color())
-        axis.set(xlabel=label, ylabel="ns per step (median, range)")
+            axis.plot(at, [r.median for r in mine], marker="o", color=f"C{i}", label=env_id)
+            axis.fill_between(at, low, high, alpha=0.2, color=f"C{i}")
+        axis.set(title=title, xlabel=label, ylabel="ns per step (median, range)")
         axis.grid(alpha=0.3)
+    axes[0].set(xscale="log", yscale="log")
+    axes[2].set_xscale("log", base=2)
+    for axis in axes[1:]:
         axis.set_ylim(bottom=0)
-    axes[0].set(xscale="log", yscale="log", title="against the number of games, one core")
-    axes[1].set(title=f"against the age of the games, {_AGED:,} games")
     axes[0].legend()
-    figure.savefig(path, dpi=110, format="png")
+    figure.savefig(path, dpi=100, format="png")
     pyplot.close(figure)

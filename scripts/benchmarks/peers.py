@@ -46,6 +46,12 @@ class Peer:
         self.process.stdin.flush()
         return float(self._read()["steps_per_second"])
 
+    def close(self) -> None:
+        """End the process."""
+        with self.process:
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

@@ -37,7 +37,8 @@ def seconds_until_done(code: str, environment: Mapping[str, str] | None = None) 
         seconds = time.perf_counter() - before
         _, errors = process.communicate()
     if not said:
-        raise RuntimeError(f"a measured process failed: {errors.decode(errors='replace').strip().splitlines()[-1:]}")
+        *_, last = errors.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
+        raise RuntimeError(f"a measured process failed: {last}")
     return seconds
 
 

@@ -52,7 +52,7 @@ class Batch:
         self.size = size
         self.envs = gymnasium.make_vec(env_id, num_envs=size, num_threads=num_threads, copy=copy)
         self.rng = np.random.default_rng(0)
-        _, infos = self.envs.reset(seed=0)
+        self.obs, infos = self.envs.reset(seed=0)
         self.mask: NDArray[np.int8] = infos["action_mask"]
         self.resets = np.zeros(size, dtype=np.bool_)
         for _ in range(_WARM_UP):
@@ -63,7 +63,7 @@ class Batch:
         actions = choose_legal(self.mask, self.rng.random(self.size))
         moves = self.size - int(self.resets.sum())
         before = time.perf_counter()
-        _, _, terminated, truncated, infos = self.envs.step(actions)
+        self.obs, _, terminated, truncated, infos = self.envs.step(actions)
         seconds = time.perf_counter() - before
         self.mask, self.resets = infos["action_mask"], terminated | truncated
         return seconds, moves
