@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from torch import Tensor, nn
 
 from ..envs.common.rng import Streams
@@ -29,6 +29,11 @@ class Learner(MaskablePPO):
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
         self._current_progress_remaining = 1.0 - self.fraction_done
+
+
+def normalised(venv: VecEnv, config: PPOConfig) -> VecNormalize:
+    """``venv`` with rewards divided by a running estimate of the returns' deviation."""
+    return VecNormalize(venv, norm_obs=False, gamma=config.gamma)
 
 
 def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:

@@ -16,7 +16,6 @@ import numpy as np
 import tensorboard  # noqa: F401  (missing, it is an ImportError here, but a failed assertion in stable-baselines3)
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
-from stable_baselines3.common.vec_env import VecNormalize
 
 from .. import __version__
 from . import ppo, saved
@@ -90,7 +89,7 @@ class Run:
         (out / TENSORBOARD).mkdir(parents=True, exist_ok=True)
         self.batch = make_batch(config)
         bridge = SB3VecEnv(self.batch)
-        self.venv = VecNormalize(bridge, norm_obs=False, gamma=config.gamma)
+        self.venv = ppo.normalised(bridge, config)
         self.learner = ppo.make_learner(config, self.venv, seed)
         self.curriculum = RankCurriculum(config.curriculum, config.num_envs, seed) if config.curriculum else None
         self.progress = Progress()

@@ -13,7 +13,10 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import DummyVecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
+
+from .wrapping import wrap_single
 
 _AGENT_METHOD = "action_masks"
 
@@ -115,6 +118,16 @@ class SB3VecEnv(VecEnv):
         if indices is None:
             return list(range(self.num_envs))
         return list(indices) if isinstance(indices, Iterable) else [indices]
+
+
+def one_by_one(env_id: str, num_envs: int, wrappers: Iterable[str], **arguments: Any) -> DummyVecEnv:
+    """The same games as single environments in SB3's own ``VecEnv``, one Python call each: what the bridge replaces."""
+
+    def make() -> gymnasium.Env[Any, Any]:
+        env: gymnasium.Env[Any, Any] = wrap_single(gymnasium.make(env_id, **arguments), wrappers)
+        return env
+
+    return DummyVecEnv([make] * num_envs)
 
 
 def _is_number(name: str, values: Any) -> bool:

@@ -65,7 +65,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         self._limit = max_episode_steps if max_episode_steps is not None and max_episode_steps > 0 else 0
         self._batch = Batch(self.puzzle, num_envs, arguments, num_threads)
         self._out = self._batch.outputs()  # of the latest step or reset
-        self._copy = True
+        self._copy = copy
         self._shape = (num_envs, *self.puzzle.observation_space.shape)
         self._none = np.zeros(num_envs, dtype=np.bool_)
         self._set_ended(self._none)
@@ -73,9 +73,13 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         self._present_keys = tuple("_" + key for key in self._keys)
         self._all_present = np.ones((len(self._keys), num_envs), dtype=np.bool_)
         self._same_infos = self._infos(self._out)  # of every step, without copies
-        self._copy = copy
         self._has_dead = False  # boards that were over when they were set
         self._started = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy's infos show the copy's arrays."""
+        self.__dict__.update(state)
+        self._same_infos = self._infos(self._out)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -168,7 +172,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         if ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
             infos = self._final_infos(out, self._ended)
             self._batch.refresh(self._ended, out, deal=True)
-        infos.update(self._infos(out))
+        infos.update(self._infos(out) if self._copy else self._same_infos)
         return out.obs.reshape(self._shape), out.reward, terminated, truncated, infos
 
     def _whole(self, actions: Any) -> NDArray[np.int64]:
@@ -181,9 +185,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         return np.ascontiguousarray(array, dtype=np.int64)
 
     def _infos(self, out: Outcome, which: NDArray[np.bool_] | None = None) -> Infos:
-        """The infos of a step, of all games or of those in ``which``."""
-        if which is None and not self._copy:
-            return dict(self._same_infos)
+        """The infos of all games, or of those in ``which``."""
         present = self._all_present.copy()
         if which is not None:
             present[:] = which

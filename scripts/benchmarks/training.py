@@ -7,14 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import gymnasium
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
-
 from ...agents import ppo
 from ...agents.configs import PPO_CONFIGS, PPOConfig
 from ...agents.training import make_batch
-from ...agents.vec_env import SB3VecEnv
-from ...agents.wrapping import wrap_single
+from ...agents.vec_env import SB3VecEnv, one_by_one
 from .rounds import Case
 
 UNIT = "steps/s"
@@ -27,7 +23,7 @@ class Training:
 
     def __init__(self, config: PPOConfig, venv: Any) -> None:
         """The first rollout, which fills caches, is not measured."""
-        self.learner = ppo.make_learner(config, VecNormalize(venv, norm_obs=False, gamma=config.gamma), seed=0)
+        self.learner = ppo.make_learner(config, ppo.normalised(venv, config), seed=0)
         self.rollout = config.n_steps * config.num_envs
         self._learn(1)
 
@@ -49,12 +45,9 @@ def training_cases(env_id: str, seconds: float) -> Iterator[Case]:
     if env_id not in PPO_CONFIGS:
         return
     config = PPO_CONFIGS[env_id]
-
-    def make_single() -> Any:
-        return wrap_single(gymnasium.make(env_id, **config.env_arguments), config.wrappers)
-
     native = Training(config, SB3VecEnv(make_batch(config)))
-    usual = Training(replace(config, num_envs=_SINGLES), DummyVecEnv([make_single] * _SINGLES))
+    singles = one_by_one(env_id, _SINGLES, config.wrappers, **config.env_arguments)
+    usual = Training(replace(config, num_envs=_SINGLES), singles)
     yield Case("training", env_id, "bundled configuration", UNIT, lambda: native.measure(10 * seconds))
     name = f"same on a DummyVecEnv of {_SINGLES}"
     yield Case("training", env_id, name, UNIT, lambda: usual.measure(10 * seconds))

@@ -65,15 +65,17 @@ class Games2048:
 
 
 class GamesFreeCell:
-    """What FreeCell may show, game by game, each the same deal again and again."""
+    """What FreeCell may show, game by game, after the first one the same deal again and again."""
 
     def __init__(self, deals, start_ranks, autoplay, limit):
         self.deals, self.start_ranks, self.autoplay, self.limit = deals, start_ranks, autoplay, limit
         self.positions, self.moves, self.steps = [None] * len(deals), [0] * len(deals), [0] * len(deals)
+        self.deal = [0] * len(deals)  # of the game that is played now
         self.seen = set()
 
-    def begin(self, i, obs, info):
-        self.positions[i], self.moves[i], self.steps[i] = freecell.deal(self.deals[i], self.start_ranks[i]), 0, 0
+    def begin(self, i, obs, info, deal=None):
+        self.deal[i] = deal or self.deals[i]
+        self.positions[i], self.moves[i], self.steps[i] = freecell.deal(self.deal[i], self.start_ranks[i]), 0, 0
         self.told(i, obs, info, True)
 
     def play(self, i, action, obs, reward, ended, info):
@@ -97,7 +99,7 @@ class GamesFreeCell:
         assert info == {
             "action_mask": mask.tolist(),
             "legal": legal,
-            "deal": self.deals[i],
+            "deal": self.deal[i],
             "cards_home": sum(position.home),
             "moves": self.moves[i],
             "is_success": freecell.won(position),
@@ -212,10 +214,11 @@ def test_freecell(mode, num_threads, autoplay):
     )
     venv.set_attr("deal", DEALS)
     venv.set_attr("start_rank", START_RANKS)
-    obs, infos = venv.reset(seed=0)
     games = GamesFreeCell(DEALS, START_RANKS, autoplay, limit)
-    for i in range(len(DEALS)):
-        games.begin(i, obs[i], info_of(infos, i))
+    for options, deals in (({}, DEALS), ({"deal": DEALS[::-1]}, DEALS[::-1])):
+        obs, infos = venv.reset(seed=0, options=options)
+        for i, deal in enumerate(deals):
+            games.begin(i, obs[i], info_of(infos, i), deal)
     seen = play_all(venv, games, 80, seed=3)
     assert seen == {"won", "stuck", "illegal"} | ({"safe cards"} if autoplay else set())
 

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -41,7 +42,7 @@ def kind_of(puzzle_id):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    """No batch is too small for a part of its own to every row."""
+    """No batch is too small for a thread to every row."""
     for puzzle_id in PUZZLES:
         kind = kind_of(puzzle_id)
         monkeypatch.setattr(kind, "puzzle", dataclasses.replace(kind.puzzle, rows_per_thread=1))
@@ -126,23 +127,27 @@ def test_boards_and_snapshots_on_threads(puzzle_id, small_parts):
 
 
 def watch(monkeypatch, puzzle_id, rows_per_thread):
-    """A list that each call of the kernel adds its (first, last) to."""
-    kind, calls = kind_of(puzzle_id), []
+    """A list that each step or reset adds (first row, behind the last, threads) to."""
+    kind, calls, spread = kind_of(puzzle_id), [], threads.spread
     kernel = kind.puzzle.advance_rows
 
     def watched(rows, config, todo, actions, limit, first, last, *out):
-        calls.append((first, last))
+        calls.append((first, last, 1))
         return kernel(rows, config, todo, actions, limit, first, last, *out)
+
+    def watched_spread(kernel, rows, num_threads, *arguments):
+        calls.append((0, rows, num_threads))
+        return spread(kernel, rows, num_threads, *arguments)
 
     rows_per_thread = rows_per_thread or kind.puzzle.rows_per_thread
     changed = dataclasses.replace(kind.puzzle, rows_per_thread=rows_per_thread, advance_rows=watched)
     monkeypatch.setattr(kind, "puzzle", changed)
+    monkeypatch.setattr(threads, "spread", watched_spread)
     return calls
 
 
-PARTS = [  # (games, threads, rows per thread, parts)
+CASES = [  # (games, threads, rows per thread, threads that are used)
     (11, 5, 1, 5),
-    (11, 3, 1, 3),
     (11, 2, 1, 2),
     (11, 1, 1, 1),
     (5, 5, 1, 5),
@@ -160,18 +165,13 @@ PARTS = [  # (games, threads, rows per thread, parts)
 
 
 @every_puzzle
-@pytest.mark.parametrize(("games", "num_threads", "rows_per_thread", "parts"), PARTS)
-def test_parts(puzzle_id, games, num_threads, rows_per_thread, parts, monkeypatch):
-    """All rows once, in parts of nearly the same length; no more parts than threads or than the batch is worth."""
+@pytest.mark.parametrize(("games", "num_threads", "rows_per_thread", "used"), CASES)
+def test_no_more_threads_than_the_batch_is_worth(puzzle_id, games, num_threads, rows_per_thread, used, monkeypatch):
     calls = watch(monkeypatch, puzzle_id, rows_per_thread)
     venv = make(puzzle_id, num_threads, num_envs=games)
-    for call in (lambda: venv.reset(seed=0), lambda: venv.step(np.zeros(games, dtype=int))):
-        calls.clear()
-        call()
-        assert len(calls) == parts
-        assert [row for first, last in sorted(calls) for row in range(first, last)] == list(range(games))
-        lengths = [last - first for first, last in calls]
-        assert max(lengths) - min(lengths) <= 1
+    venv.reset(seed=0)
+    venv.step(np.zeros(games, dtype=int))
+    assert calls == [(0, games, used)] * 2
 
 
 @every_puzzle
@@ -179,7 +179,7 @@ def test_one_thread_for_each_that_is_available(puzzle_id, monkeypatch):
     calls = watch(monkeypatch, puzzle_id, 1)
     monkeypatch.setattr(threads, "available", lambda: 4)
     make(puzzle_id, None).reset(seed=0)
-    assert len(calls) == 4
+    assert calls == [(0, GAMES, 4)]
 
 
 @every_puzzle
@@ -226,78 +226,141 @@ def test_copies_of_a_threaded_batch(puzzle_id, mode, twin, fresh, small_parts):
     same_bytes(results, go_on(venv, 25, np.random.default_rng(1)))
 
 
-# The pool itself, with tasks in Python.
+# The threads themselves, with kernels in Python.
+
+
+def kernel_of(play, before=lambda ticket: None):
+    """A kernel that shares out its rows as ``share_rows`` does; ``play(ticket, first, last)`` returns how many ended.
+
+    The calling thread has the ticket 0. ``before(ticket)`` is called before rows are claimed.
+    """
+
+    def kernel(share, pulse, ticket):
+        threads.enter(pulse, ticket)
+        before(ticket)
+        first, last = threads.claim(share)
+        while first < last:
+            threads.finish(share, last - first, play(ticket, first, last))
+            before(ticket)
+            first, last = threads.claim(share)
+        threads.leave(share, pulse, ticket)
+
+    return kernel
 
 
 def workers():
-    return sum(thread.name.startswith("puzzlegym-") for thread in threading.enumerate())
+    return sum(thread.name.startswith("puzzlegym") for thread in threading.enumerate())
 
 
-@pytest.mark.parametrize(("n", "parts"), [(10, 1), (10, 2), (10, 3), (10, 10), (3, 5), (0, 2), (4097, 64)])
-def test_split(n, parts):
-    ranges = threads.split(n, parts)
-    assert len(ranges) == parts
-    assert [i for first, last in ranges for i in range(first, last)] == list(range(n))
-    lengths = [last - first for first, last in ranges]
-    assert max(lengths) - min(lengths) <= 1
+def all_help(num_threads):
+    """Do so many threads work on one call? A worker that is just falling asleep may miss one."""
+    for _ in range(50):
+        idents = set()
+
+        def play(ticket, first, last, idents=idents):
+            if threading.get_ident() not in idents:
+                idents.add(threading.get_ident())
+                time.sleep(0.02)  # for the others to come
+            return last - first
+
+        assert threads.spread(kernel_of(play), 100, num_threads) == 100
+        if len(idents) == num_threads:
+            return True
+    return False
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3, 6])
-def test_parts_run_at_once_and_are_added_up(parts):
-    together, idents = threading.Barrier(parts), set()
+@pytest.mark.parametrize("num_threads", [1, 2, 3, 6])
+@pytest.mark.parametrize("rows", [1, 2, 7, 23, 100, 4097])
+def test_every_row_is_given_out_once(rows, num_threads):
+    for _ in range(5):
+        given = []
 
-    def task(first, last):
-        together.wait(10)  # for all the others
-        idents.add(threading.get_ident())
-        return sum(range(first, last))
+        def play(ticket, first, last, given=given):
+            given.extend(range(first, last))
+            return sum(range(first, last))
 
-    for _ in range(3):
-        idents.clear()
-        assert threads.spread(task, threads.split(100, parts)) == sum(range(100))
-        assert len(idents) == parts
-        assert threading.get_ident() in idents
-    assert workers() >= parts - 1
+        assert threads.spread(kernel_of(play), rows, num_threads) == sum(range(rows))
+        assert sorted(given) == list(range(rows))
+
+
+@pytest.mark.parametrize("num_threads", [2, 3, 6])
+def test_all_threads_help(num_threads):
+    assert all_help(num_threads)
+
+
+def test_no_thread_has_most_of_the_rows_from_the_start():
+    """A slow thread, here the calling one, keeps nobody waiting for more than a part of its share."""
+    lengths = []
+    threads.spread(kernel_of(lambda ticket, first, last: lengths.append(last - first) or 0), 10_000, 4)
+    assert max(lengths) <= 10_000 // 4 // 4
 
 
 def test_workers_are_kept():
-    threads.spread(lambda first, last: last - first, threads.split(8, 4))
+    threads.spread(kernel_of(lambda ticket, first, last: 0), 100, 4)
     before = workers()
     for _ in range(50):
-        assert threads.spread(lambda first, last: last - first, threads.split(8, 4)) == 8
-    assert workers() == before
+        assert threads.spread(kernel_of(lambda ticket, first, last: 1), 8, 4) == 8
+        threads.spread(kernel_of(lambda ticket, first, last: 0), 8, 2)
+    assert workers() == before >= 3
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("failing", [{0}, {1}, {2}, {3}, {0, 2}, {1, 2, 3}, {0, 1, 2, 3}], ids=str)
-def test_an_error_comes_after_all_parts(failing, error):
-    parts, ended = threads.split(8, 4), []
+def test_a_call_within_a_call_is_made_alone():
+    """Another thread that calls meanwhile does not wait, and nobody else works on its rows."""
+    inner = []
 
-    def task(first, last):
-        if first // 2 in failing:
-            raise error(f"part {first // 2}")
-        time.sleep(0.02 * (1 + first))
-        ended.append(first // 2)
+    def play(ticket, first, last):
+        idents = set()
+        ended = threads.spread(kernel_of(lambda ticket, a, b: idents.add(threading.get_ident()) or b - a), 20, 3)
+        inner.append((ended, idents == {threading.get_ident()}))
         return 1
 
-    with pytest.raises(error, match=r"part \d"):
-        threads.spread(task, parts)
-    assert set(ended) == {0, 1, 2, 3} - failing
-    before = workers()
-    for _ in range(5):
-        assert threads.spread(lambda first, last: last - first, parts) == 8
-    assert workers() == before, "no worker was lost"
+    assert threads.spread(kernel_of(play), 8, 3) == 8
+    assert inner == [(20, True)] * 8
 
 
-def test_the_pool_keeps_nothing():
-    class Task:
-        def __call__(self, first, last):
-            return last - first
+@pytest.mark.parametrize(("rows_before", "error"), [(0, KeyboardInterrupt), (1, ValueError), (3, SystemExit)])
+def test_after_an_error_nobody_works_on_the_rows(rows_before, error):
+    """The calling thread fails while workers are about to claim rows, or after they have done some."""
+    begun, ended, enough = [], [], threading.Event()
 
-    task = Task()
-    gone = weakref.ref(task)
-    threads.spread(task, threads.split(8, 4))
-    del task
-    for _ in range(100):  # a worker lets go of its task a moment after it is done
+    def before(ticket):
+        if ticket == 0 and enough.wait(1):  # if not: a worker that was just falling asleep missed this call
+            raise error("the calling thread")
+        if len(ended) >= rows_before:
+            enough.set()
+        time.sleep(0.03)
+
+    def play(ticket, first, last):
+        begun.append(first)
+        time.sleep(0.03)
+        ended.append(first)
+        return 1
+
+    def call():
+        for _ in range(20):
+            begun.clear(), ended.clear()
+            threads.spread(kernel_of(play, before), 16, 3)
+
+    with pytest.raises(error, match="the calling thread"):
+        call()
+    then = sorted(begun), sorted(ended)
+    time.sleep(0.2)
+    now = sorted(begun), sorted(ended)
+    assert now[0] == now[1]
+    assert now == then, "somebody went on"
+    assert all_help(3)
+
+
+def test_nothing_is_kept():
+    class Kernel:
+        def __call__(self, *arguments):
+            kernel_of(lambda ticket, first, last: 1)(*arguments)
+
+    kernel = Kernel()
+    gone = weakref.ref(kernel)
+    threads.spread(kernel, 8, 4)
+    del kernel
+    for _ in range(100):  # a worker lets go of a call a moment after it
         if gone() is None:
             break
         time.sleep(0.01)
@@ -317,27 +380,37 @@ INTERRUPT = """
 import signal, threading, time
 from puzzlegym.envs.common import threads
 
-ended = []
+begun, ended, at_it = [], [], threading.Event()
 
-def task(first, last):
-    if first == 0:
-        return 1  # here; the main thread waits for the other part
-    time.sleep(0.2)
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-    time.sleep(0.5)
-    ended.append(first)
-    return 1
+def kernel(share, pulse, ticket):
+    threads.enter(pulse, ticket)
+    if ticket == 0 and not at_it.wait(1):
+        return  # a worker that was just falling asleep missed this call
+    first, last = threads.claim(share)
+    while first < last:
+        begun.append(first)
+        if ticket:
+            at_it.set()
+            time.sleep(0.2)  # by now the main thread waits for these rows
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            time.sleep(0.3)
+        ended.append(first)
+        threads.finish(share, last - first, 0)
+        first, last = threads.claim(share)
+    threads.leave(share, pulse, ticket)
 
 try:
-    threads.spread(task, threads.split(4, 2))
+    for _ in range(20):
+        threads.spread(kernel, 16, 2)
 except KeyboardInterrupt:
-    print("interrupted", ended)
-print(threads.spread(lambda first, last: last - first, threads.split(9, 3)))
+    print(len(begun), len(ended))
+print(threads.spread(lambda share, pulse, ticket: threads.finish(share, 0, 9), 4, 1))
 """
 
 
-def test_an_interrupt_from_the_keyboard_waits_for_all_parts():
-    assert run(INTERRUPT).splitlines() == ["interrupted [2]", "9"]
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there is no pthread_kill")
+def test_an_interrupt_from_the_keyboard_waits_for_the_workers():
+    assert run(INTERRUPT).split() == ["16", "16", "9"]
 
 
 FORK = """
