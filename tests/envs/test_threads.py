@@ -292,14 +292,14 @@ def test_no_thread_has_most_of_the_rows_from_the_start():
     """A slow thread, here the calling one, keeps nobody waiting for more than a part of its share."""
     lengths = []
     threads.spread(kernel_of(lambda ticket, first, last: lengths.append(last - first) or 0), 10_000, 4)
-    assert max(lengths) <= 10_000 // 4 // 4
+    assert max(lengths) <= 10_000 // 4 // 2
 
 
 def test_workers_are_kept():
     threads.spread(kernel_of(lambda ticket, first, last: 0), 100, 4)
     before = workers()
     for _ in range(50):
-        assert threads.spread(kernel_of(lambda ticket, first, last: 1), 8, 4) == 8
+        assert threads.spread(kernel_of(lambda ticket, first, last: last - first), 8, 4) == 8
         threads.spread(kernel_of(lambda ticket, first, last: 0), 8, 2)
     assert workers() == before >= 3
 
@@ -312,10 +312,10 @@ def test_a_call_within_a_call_is_made_alone():
         idents = set()
         ended = threads.spread(kernel_of(lambda ticket, a, b: idents.add(threading.get_ident()) or b - a), 20, 3)
         inner.append((ended, idents == {threading.get_ident()}))
-        return 1
+        return last - first
 
     assert threads.spread(kernel_of(play), 8, 3) == 8
-    assert inner == [(20, True)] * 8
+    assert set(inner) == {(20, True)}
 
 
 @pytest.mark.parametrize(("rows_before", "error"), [(0, KeyboardInterrupt), (1, ValueError), (3, SystemExit)])
@@ -403,14 +403,14 @@ try:
     for _ in range(20):
         threads.spread(kernel, 16, 2)
 except KeyboardInterrupt:
-    print(len(begun), len(ended))
+    print(len(begun) > 0, len(begun) - len(ended))
 print(threads.spread(lambda share, pulse, ticket: threads.finish(share, 0, 9), 4, 1))
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there is no pthread_kill")
 def test_an_interrupt_from_the_keyboard_waits_for_the_workers():
-    assert run(INTERRUPT).split() == ["16", "16", "9"]
+    assert run(INTERRUPT).split() == ["True", "0", "9"]
 
 
 FORK = """
