@@ -72,14 +72,14 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         self._keys = ("action_mask", "legal", *self.puzzle.numbers, "is_success")
         self._present_keys = tuple("_" + key for key in self._keys)
         self._all_present = np.ones((len(self._keys), num_envs), dtype=np.bool_)
-        self._same_infos = self._infos(self._out)  # of every step, without copies
+        self._same_infos = {} if copy else self._infos(self._out)  # of every step, without copies
         self._has_dead = False  # boards that were over when they were set
         self._started = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy's infos show the copy's arrays."""
         self.__dict__.update(state)
-        self._same_infos = self._infos(self._out)
+        self._same_infos = {} if self._copy else self._infos(self._out)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None

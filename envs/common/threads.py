@@ -87,6 +87,12 @@ def finish(share: NDArray[np.int64], rows: Int, ended: Int) -> None:
 
 
 @njit
+def close(share: NDArray[np.int64]) -> int:
+    """Give out no more rows; returns how many have been."""
+    return int(min(_add(share, NEXT, share[ROWS]), share[ROWS]))
+
+
+@njit
 def leave(share: NDArray[np.int64], pulse: NDArray[np.int64], ticket: Int) -> None:
     """The leading thread waits a while for the workers' last rows, a worker for the next call."""
     for _ in range(_LOOKS):
@@ -137,8 +143,9 @@ class _Team:
     def call(self, kernel: Callable[..., None], rows: int, threads: int, arguments: tuple[Any, ...]) -> int:
         """Lead a call; returns the number of ended games."""
         while len(self.workers) < threads - 1:
-            self.workers.append(_Worker(self))
-            self.workers[-1].start()
+            worker = _Worker(self)
+            worker.start()
+            self.workers.append(worker)
         share = np.zeros(SHARE, dtype=np.int64)
         share[ROWS], share[CHUNK] = rows, -(-rows // (_CHUNKS * threads))
         self.job = _Job(int(self.pulse[0]) + 1, kernel, share, arguments)
@@ -148,11 +155,22 @@ class _Team:
                     worker.asleep = False
                     worker.alarm.put(None)
             kernel(share, self.pulse, 0, *arguments)
-        finally:  # nobody may go on while rows are still being worked on
-            while share[DONE] < min(share[NEXT], rows):
-                time.sleep(0)
-            self.job = _Job(self.job.ticket)
+        finally:
+            self._close(share)
         return int(share[ENDED])
+
+    def _close(self, share: NDArray[np.int64]) -> None:
+        """End a call: nobody may go on while rows are still being worked on, Ctrl-C or not."""
+        claimed, interrupt = close(share), None
+        while share[DONE] < claimed:
+            try:
+                time.sleep(0)
+            except KeyboardInterrupt as error:
+                interrupt = error
+        self.job = _Job(self.job.ticket)
+        self.pulse[0] = self.job.ticket
+        if interrupt is not None:
+            raise interrupt
 
 
 _team = _Team()

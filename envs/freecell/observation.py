@@ -1,4 +1,4 @@
-"""Spaces of FreeCell. The encoder itself is ``rules.observe_row``: a state row holds the observation's bytes."""
+"""Spaces of FreeCell. The encoder itself is ``rules.advance_rows``: a state row holds the observation's bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spaces of 2048. The encoder itself is ``rules.observe_row``: 16 exponents, the same numbers the board holds."""
+"""Spaces of 2048. The encoder itself is ``rules.advance_rows``: 16 exponents, the same numbers the board holds."""
 
 from __future__ import annotations
 
