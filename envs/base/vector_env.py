@@ -208,7 +208,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         }
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Which actions are legal now (bool ``[N, actions]``)."""
+        """Which actions are legal now (bool ``[N, actions]``): the mask of the latest step or reset, not made again."""
         if not self._started:
             raise ResetNeeded("there are no games yet: call reset() first")
         masks: NDArray[np.bool_] = self._out.mask.view(np.bool_)
