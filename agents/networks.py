@@ -98,13 +98,19 @@ class CardNet(nn.Module):
         self.cards = nn.EmbeddingBag(_CARDS * DEPTH, width, mode="sum", padding_idx=0)
         self.needs = nn.EmbeddingBag(_NEEDS * 2 * DEPTH, width, mode="sum", padding_idx=0)
         self.column = nn.Sequential(
-            nn.ReLU(), nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
+            nn.ReLU(inplace=True),
+            nn.Linear(width, hidden),
+            nn.ReLU(inplace=True),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(inplace=True),
         )
         self.cells = nn.EmbeddingBag(_CARDS, hidden, mode="sum", padding_idx=0)
         self.empty_cells = nn.Embedding(CELLS + 1, hidden)
         self.home = nn.EmbeddingBag(_CARDS + CELLS, hidden, mode="sum")
-        self.whole = nn.Sequential(nn.Linear(hidden, 2 * hidden), nn.ReLU(), nn.Linear(2 * hidden, hidden), nn.ReLU())
-        self.value = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        self.whole = nn.Sequential(
+            nn.Linear(hidden, 2 * hidden), nn.ReLU(inplace=True), nn.Linear(2 * hidden, hidden), nn.ReLU(inplace=True)
+        )
+        self.value = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(inplace=True), nn.Linear(hidden, 1))
         self.moved = nn.Embedding(_CARDS, heads)
         self.depth = nn.Embedding(DEPTH, heads)
         self.uncovered = nn.Embedding(_CARDS, heads)
@@ -116,7 +122,7 @@ class CardNet(nn.Module):
         self.uncovered_need = nn.Embedding(_NEEDS, heads)
         self.place = nn.Embedding(2 * _PLACES, heads)  # kinds of source and target: column, cell, foundation
         last = nn.Linear(heads, 1)
-        self.score = nn.Sequential(nn.ReLU(), nn.Linear(heads, heads), nn.ReLU(), last)
+        self.score = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(heads, heads), nn.ReLU(inplace=True), last)
         for table in (self.cards, self.needs, self.cells, self.home, self.empty_cells):
             nn.init.normal_(table.weight, std=0.3)
         for embedding in (
