@@ -63,6 +63,7 @@ class Batch:
         self._numbers = len(puzzle.numbers)
         self.playing = np.full(size, PLAY)  # what a step does with each row
         self._shelf: list[Outcome] = []
+        self._is_large = size * (self._squares + self._actions) > _LARGE
         self._no_actions = np.zeros(size, dtype=np.int64)
         self._spare_reward = np.empty(size)
         wanted = threads.available() if num_threads is None else num_threads
@@ -79,13 +80,13 @@ class Batch:
         Large ones are used again once nobody else holds them or a view of them: the system hands out fresh pages for
         each array of more than 32 MiB, at several times the cost of a step.
         """
+        if not self._is_large:
+            return self._fresh_outputs()
         for old in self._shelf:
             if _unused(old):
                 return old
-        new = self._fresh_outputs()
-        if sum(array.nbytes for array in new) > _LARGE:
-            self._shelf = [*self._shelf[-1:], new]
-        return new
+        self._shelf = [*self._shelf[-1:], self._fresh_outputs()]
+        return self._shelf[-1]
 
     def _fresh_outputs(self) -> Outcome:
         n = len(self.rows)

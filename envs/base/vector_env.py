@@ -153,11 +153,11 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         """One move in every game. Raises ValueError, with nothing changed, for actions that are not of the space."""
         if not self._started:
             raise ResetNeeded("call reset() before step()")
-        if self._has_ended and self.autoreset_mode == AutoresetMode.DISABLED:
+        if self._has_ended and self.autoreset_mode is AutoresetMode.DISABLED:
             raise ResetNeeded("some games are over: reset them (options={'reset_mask': ...}) before the next step")
         if self._has_dead:
             raise ResetNeeded("some boards were over when they were set: reset() those games before the next step")
-        pending = self._ended if self._has_ended and self.autoreset_mode == AutoresetMode.NEXT_STEP else None
+        pending = self._ended if self._has_ended and self.autoreset_mode is AutoresetMode.NEXT_STEP else None
         whole, before = self._whole(actions), self._out
         out = self._next_outputs()
         try:
@@ -165,14 +165,16 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         except ValueError:
             self._out = before
             raise
-        infos: Infos = {}
+        final: Infos | None = None
         self._has_ended = ended > 0
         terminated, truncated = out.flags[TERMINATED], out.flags[TRUNCATED]
         self._ended = terminated | truncated if ended else self._none
-        if ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
-            infos = self._final_infos(out, self._ended)
+        if ended and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = self._final_infos(out, self._ended)
             self._batch.refresh(self._ended, out, deal=True)
-        infos.update(self._infos(out) if self._copy else self._same_infos)
+        infos = self._infos(out) if self._copy else dict(self._same_infos)
+        if final:
+            infos.update(final)
         return out.obs.reshape(self._shape), out.reward, terminated, truncated, infos
 
     def _whole(self, actions: Any) -> NDArray[np.int64]:

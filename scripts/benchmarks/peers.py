@@ -33,7 +33,7 @@ class Peer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            preexec_fn=_one_core,
+            preexec_fn=_one_core if hasattr(os, "sched_setaffinity") else None,
             text=True,
         )
         hello = self._read()
@@ -62,8 +62,7 @@ class Peer:
 
 
 def _one_core() -> None:
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def find(interpreters: Sequence[Path]) -> dict[str, str]:
