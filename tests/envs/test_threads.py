@@ -404,7 +404,14 @@ try:
         threads.spread(kernel, 16, 2)
 except KeyboardInterrupt:
     print(len(begun) > 0, len(begun) - len(ended))
-print(threads.spread(lambda share, pulse, ticket: threads.finish(share, 0, 9), 4, 1))
+
+def count(share, pulse, ticket):
+    first, last = threads.claim(share)
+    while first < last:
+        threads.finish(share, last - first, last - first)
+        first, last = threads.claim(share)
+
+print(threads.spread(count, 9, 2))  # a worker that is still awake helps, too
 """
 
 
