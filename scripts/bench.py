@@ -6,6 +6,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
@@ -70,10 +71,12 @@ def run(options: Bench) -> int:
     if options.rounds < 1 or not 0 < options.seconds < float("inf"):
         raise ValueError("--rounds must be at least 1 and --seconds more than 0")
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.peers:
-        peers.find(options.peer_python)  # none there? Say so before minutes of other work
-    with steps_done("preparing") as tick:
+    found = peers.find(options.peer_python) if options.peers else {}  # none there? It says so before all other work
+    with ExitStack() as stack, steps_done("preparing") as tick:
         cases = list(_cases(options, ids, tick))
+        if found:
+            tick("preparing peers", 0)
+            cases += peers.peer_cases(found, options.seconds, stack)
         total = sum(min(case.rounds or options.rounds, options.rounds) for case in cases)
         results, whole = interleave(cases, options.rounds, lambda case: tick(f"{case.section}: {case.name}", total))
     if not results:
@@ -110,9 +113,6 @@ def _cases(options: Bench, ids: Sequence[str], tick: Callable[[str, int], None])
                 tick(f"preparing {section} of {env_id}", 0)
                 for make in makers:
                     yield from make(env_id, options.seconds)
-    if options.peers:
-        tick("preparing peers", 0)
-        yield from peers.peer_cases(options.peer_python, options.seconds)
 
 
 def _report(options: Bench, results: Sequence[Result]) -> dict[str, Any]:

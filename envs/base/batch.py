@@ -98,16 +98,23 @@ class Batch:
             np.empty((self._numbers, n), dtype=np.int64),
         )
 
+    def check(self, actions: NDArray[np.int64], pending: NDArray[np.bool_] | None = None) -> None:
+        """Raise ValueError for an action outside the space, unless that game is ``pending`` and does not play it."""
+        if all_below(actions, self._actions):
+            return
+        outside = (actions < 0) | (actions >= self._actions)
+        if pending is not None:
+            outside &= ~pending
+        for action in actions[outside][:1]:
+            raise ValueError(f"action {action} is outside {self.puzzle.action_space}; nothing changed")
+
     def step(
         self, actions: NDArray[np.int64], out: Outcome, limit: int = 0, pending: NDArray[np.bool_] | None = None
     ) -> int:
         """Step every game (``pending`` ones start anew instead) and write ``out``; returns how many ended.
 
-        ``limit``: steps after which a game is truncated, 0 for none. Raises ValueError, with no game changed, for an
-        action outside the space.
+        ``limit``: steps after which a game is truncated, 0 for none. The actions must have been checked.
         """
-        if not all_below(actions, self._actions):
-            self._check(actions, pending)
         todo = self.playing if pending is None else self.playing - pending  # START is PLAY - 1
         return self._advance(self.config, todo, actions, limit, out)
 
@@ -124,14 +131,6 @@ class Batch:
             return self.puzzle.advance_rows(self.rows, config, todo, actions, limit, 0, n, *out)
         share_rows = self.puzzle.share_rows
         return threads.spread(share_rows, n, self.num_threads, self.rows, config, todo, actions, limit, *out)
-
-    def _check(self, actions: NDArray[np.int64], pending: NDArray[np.bool_] | None) -> None:
-        """Raise ValueError if an action outside the space is that of a game that plays it."""
-        outside = (actions < 0) | (actions >= self.puzzle.actions)
-        if pending is not None:
-            outside &= ~pending
-        for action in actions[outside][:1]:
-            raise ValueError(f"action {action} is outside {self.puzzle.action_space}; nothing changed")
 
     def refresh(
         self, which: NDArray[np.bool_], out: Outcome, deal: bool = False, config: NDArray[np.int64] | None = None

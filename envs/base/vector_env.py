@@ -158,13 +158,10 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         if self._has_dead:
             raise ResetNeeded("some boards were over when they were set: reset() those games before the next step")
         pending = self._ended if self._has_ended and self.autoreset_mode is AutoresetMode.NEXT_STEP else None
-        whole, before = self._whole(actions), self._out
+        whole = self._whole(actions)
+        self._batch.check(whole, pending)
         out = self._next_outputs()
-        try:
-            ended = self._batch.step(whole, out, self._limit, pending)
-        except ValueError:
-            self._out = before
-            raise
+        ended = self._batch.step(whole, out, self._limit, pending)
         final: Infos | None = None
         self._has_ended = ended > 0
         terminated, truncated = out.flags[TERMINATED], out.flags[TRUNCATED]
@@ -254,7 +251,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         self._look()  # notes which games are over
         late = self._batch.steps() >= self._limit if self._limit else self._none
         self._set_ended(self._batch.over() | late)
-        self._started = True
+        self._has_dead, self._started = False, True
 
     def render(self) -> tuple[str, ...] | None:
         """The games as text, one string each (``render_mode="ansi"``)."""

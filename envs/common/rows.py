@@ -17,6 +17,12 @@ LEGAL = np.uint64(2)  # the last action was legal (set after a reset, too)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
 
+
+def words(*values: int) -> tuple[np.uint64, ...]:
+    """Numbers as constants that kernels calculate with."""
+    return tuple(np.uint64(value) for value in values)
+
+
 # What to do with a row: nothing; tell about it; start a new game; play an action. ``Batch`` computes with the numbers.
 SKIP, SHOW, START, PLAY = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
 

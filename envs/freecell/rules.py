@@ -29,6 +29,7 @@ from ..common.rows import (
     TRUNCATED,
     WAS_LEGAL,
     ZERO,
+    words,
 )
 from .actions import ACTIONS, CELL, DESTINATIONS, HOME
 from .state import CELLS, COLUMNS, DEAL, DEPTH, LENGTHS, MOVES, RUNS, SUIT_COUNT, TABLE, TABLE_WORDS, TOPS
@@ -37,19 +38,14 @@ from .state import CELLS, COLUMNS, DEAL, DEPTH, LENGTHS, MOVES, RUNS, SUIT_COUNT
 FIXED_DEAL, DEAL_LOW, DEAL_HIGH, AUTOPLAY, START_RANK, CONFIG = 0, 1, 2, 3, 4, 5
 NUMBER_DEAL, NUMBER_HOME, NUMBER_MOVES = 0, 1, 2
 
-SUIT_SIZE = CARDS // SUIT_COUNT
 _NOWHERE = -1
 _IN_CELL = np.uint64(CARDS + 1)
 
 
-def _words(*values: int) -> tuple[np.uint64, ...]:
-    return tuple(np.uint64(value) for value in values)
-
-
-_2, _3, _6, _7, _32, _56 = _words(2, 3, 6, 7, 32, 56)
-_BYTE, _ONES, _HIGHS = _words(0xFF, 0x0101010101010101, 0x8080808080808080)
+_2, _3, _6, _7, _32, _56 = words(2, 3, 6, 7, 32, 56)
+_BYTE, _ONES, _HIGHS = words(0xFF, 0x0101010101010101, 0x8080808080808080)
 _CELLS = np.uint64(0xFFFFFFFF)  # the cells' bytes of a table's first word; the foundations follow
-_RANKS_UP, _RANK_BITS, _ACES = _words(0x03030303, 0x3F3F3F3F, 0x04030201)
+_RANKS_UP, _RANK_BITS, _ACES = words(0x03030303, 0x3F3F3F3F, 0x04030201)
 _TOO_DEEP = np.uint64(127 - DEPTH)  # added to a length above DEPTH, it sets the highest bit of the byte
 
 

@@ -26,6 +26,7 @@ from ..common.rows import (
     TRUNCATED,
     WAS_LEGAL,
     ZERO,
+    words,
 )
 from .actions import Action
 from .state import HIGH, LOW, SCORE, SIDE, SQUARES, TOP
@@ -41,20 +42,15 @@ NUMBER_SCORE, NUMBER_MAX_TILE = 0, 1
 
 _UP, _RIGHT, _DOWN, _LEFT = int(Action.UP), int(Action.RIGHT), int(Action.DOWN), int(Action.LEFT)
 
-
-def _words(*values: int) -> tuple[np.uint64, ...]:
-    return tuple(np.uint64(value) for value in values)
-
-
-_S1, _S2, _S3, _S4, _S8, _S12, _S16, _S24 = _words(1, 2, 3, 4, 8, 12, 16, 24)
-_S48, _S60 = _words(48, 60)
-_NIBBLE, _ROW, _LOWBITS = _words(0xF, 0xFFFF, 0x1111111111111111)
-_HAS_RIGHT, _HAS_BELOW = _words(0x0111011101110111, 0x0000111111111111)  # squares with a neighbour on that side
-_T1, _T2, _T3 = _words(0xF0F00F0FF0F00F0F, 0x0000F0F00000F0F0, 0x0F0F00000F0F0000)
-_T4, _T5, _T6 = _words(0xFF00FF0000FF00FF, 0x00FF00FF00000000, 0x00000000FF00FF00)
-_M1, _M2 = _words(0x0F0F0F0F0F0F0F0F, 0x00FF00FF00FF00FF)
-_HALF, _QUADS, _S32, _RIGHT_HALF = _words(0xFFFFFFFF, 0x0000FFFF0000FFFF, 32, 1 << 16)
-_BYTE, _BYTES, _ODD_BUT_LAST = _words(0xFF, 0x0101010101010101, 0x0010101010101010)
+_S1, _S2, _S3, _S4, _S8, _S12, _S16, _S24 = words(1, 2, 3, 4, 8, 12, 16, 24)
+_S48, _S60 = words(48, 60)
+_NIBBLE, _ROW, _LOWBITS = words(0xF, 0xFFFF, 0x1111111111111111)
+_HAS_RIGHT, _HAS_BELOW = words(0x0111011101110111, 0x0000111111111111)  # squares with a neighbour on that side
+_T1, _T2, _T3 = words(0xF0F00F0FF0F00F0F, 0x0000F0F00000F0F0, 0x0F0F00000F0F0000)
+_T4, _T5, _T6 = words(0xFF00FF0000FF00FF, 0x00FF00FF00000000, 0x00000000FF00FF00)
+_M1, _M2 = words(0x0F0F0F0F0F0F0F0F, 0x00FF00FF00FF00FF)
+_HALF, _QUADS, _S32, _RIGHT_HALF = words(0xFFFFFFFF, 0x0000FFFF0000FFFF, 32, 1 << 16)
+_BYTE, _BYTES, _ODD_BUT_LAST = words(0xFF, 0x0101010101010101, 0x0010101010101010)
 
 
 @njit

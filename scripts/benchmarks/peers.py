@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,14 +85,18 @@ def find(interpreters: Sequence[Path]) -> dict[str, str]:
     return found
 
 
-def peer_cases(interpreters: Sequence[Path], seconds: float) -> Iterator[Case]:
-    """Our own figures and theirs, for one game, batches, and a compiled rollout where there is one."""
+def peer_cases(found: Mapping[str, str], seconds: float, stack: ExitStack) -> Iterator[Case]:
+    """Our own figures and theirs, for one game, batches, and a compiled rollout where there is one.
+
+    ``found``: as ``find`` gives it; the processes end with ``stack``.
+    """
     single, small, large = Single(ENV_ID), Batch(ENV_ID, _SMALL, 1), Batch(ENV_ID, _LARGE, 1)
     yield Case("peers", ENV_ID, f"{OURS}: single", RATE, lambda: single.measure(seconds))
     for batch in (small, large):
         yield Case("peers", ENV_ID, f"{OURS}: vector {batch.size:,}", RATE, lambda b=batch: b.measure(seconds))  # type: ignore[misc]
-    for name, python in find(interpreters).items():
+    for name, python in found.items():
         peer = Peer(name, python)
+        stack.callback(peer.close)
         for kind, size in _kinds(peer):
             label = f"{name} {peer.version}: {kind}" + (f" {size:,}" if size > 1 else "")
             yield Case("peers", ENV_ID, label, RATE, lambda p=peer, k=kind, n=size: p.ask(k, n, seconds))  # type: ignore[misc]

@@ -167,3 +167,16 @@ def test_batch_copies_with_its_games(puzzle_id):
         assert np.array_equal(other.get_state(), rows)
         other.step(choose_all(other.action_masks(), np.random.default_rng(1)))
         assert np.array_equal(venv.get_state(), rows)
+
+
+def test_a_snapshot_frees_a_batch_from_a_board_that_was_over():
+    venv = gym.make_vec("Puzzle2048-v0", num_envs=2)
+    venv.reset(seed=0)
+    rows = venv.get_state()
+    over = np.array([[1, 2, 1, 2], [2, 1, 2, 1]] * 2)
+    venv.reset(options={"board": over})
+    with pytest.raises(gym.error.ResetNeeded):
+        venv.step(np.zeros(2, dtype=int))
+    venv.set_state(rows)
+    _, _, terminated, _, _ = venv.step(venv.action_masks().argmax(axis=1))
+    assert not terminated.any()

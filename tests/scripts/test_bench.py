@@ -171,6 +171,24 @@ def fake_worker(monkeypatch, tmp_path):
     path.write_text(textwrap.dedent(WORKER))
     monkeypatch.setattr(peers, "_WORKER", path)
     monkeypatch.setattr(peers, "find", lambda _: {"jumanji": sys.executable})
+    return monkeypatch
+
+
+def test_peers_stand_beside_ours(fake_worker, tmp_path, capsys):
+    """And their processes end with the command."""
+    workers = []
+    inner = peers.Peer.__init__
+
+    def noted(self, *arguments):
+        inner(self, *arguments)
+        workers.append(self.process)
+
+    fake_worker.setattr(peers.Peer, "__init__", noted)
+    fake_worker.setattr(peers, "_kinds", lambda peer: iter([("single", 1)]))
+    report = bench_json(tmp_path, capsys, "--peers", "--rounds", "1", "--sections", "single")
+    assert list(report["ratios"]) == ["jumanji 9: single"]
+    assert report["ratios"]["jumanji 9: single"] > 1
+    assert [process.poll() for process in workers] == [0]
 
 
 def test_peers_answer_on_demand(fake_worker):
