@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
@@ -18,6 +19,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HOME, _CLEAR, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[2J", "\x1b[K", "\x1b[J"
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+_QUIET_SECONDS = 15.0  # between lines of progress where there is no terminal
 _TERMINATED = 128 + signal.SIGTERM
 
 
@@ -124,14 +126,27 @@ def progress(description: str, total: int) -> Iterator[Callable[[int, int, int],
         yield lambda done, _total, moves: bar.update(task, completed=done, moves=moves)
 
 
+def _line_now_and_then() -> Callable[[str, int], None]:
+    done, last = -1, time.monotonic()
+
+    def tick(name: str, total: int) -> None:
+        nonlocal done, last
+        done += total > 0
+        if time.monotonic() - last > _QUIET_SECONDS:
+            last = time.monotonic()
+            print(f"{done} of {total}: {name}" if total else name, file=sys.stderr, flush=True)
+
+    return tick
+
+
 @contextmanager
 def steps_done(description: str) -> Iterator[Callable[[str, int], None]]:
     """A bar on stderr for work of many steps: call it with the next one's name and how many there are (0: not known).
 
-    Where stderr is no terminal, nothing is shown.
+    Where stderr is no terminal, it gets a line now and then.
     """
     if not is_terminal(sys.stderr):
-        yield lambda _name, _total: None
+        yield _line_now_and_then()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

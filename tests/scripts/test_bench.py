@@ -16,7 +16,7 @@ from puzzlegym import PUZZLES
 from puzzlegym.agents.configs import PPO_CONFIGS
 from puzzlegym.agents.training import make_batch
 from puzzlegym.agents.vec_env import SB3VecEnv
-from puzzlegym.scripts import bench
+from puzzlegym.scripts import _console, bench
 from puzzlegym.scripts.benchmarks import growth, peers, phases, starting, stepping, training
 from puzzlegym.scripts.benchmarks.rounds import Case, Result, interleave
 from puzzlegym.scripts.cli import main
@@ -92,6 +92,15 @@ def test_rounds_are_interleaved():
     assert whole
     assert "".join(order) == "abcabab"
     assert [len(result.samples) for result in results] == [3, 3, 1]
+
+
+def test_a_pipe_hears_of_long_work(monkeypatch, capsys):
+    monkeypatch.setattr(_console, "_QUIET_SECONDS", -1)
+    with _console.steps_done("preparing") as tick:
+        tick("preparing this", 0)
+        tick("first", 2)
+        tick("second", 2)
+    assert capsys.readouterr().err.splitlines() == ["preparing this", "0 of 2: first", "1 of 2: second"]
 
 
 def test_an_interrupt_keeps_what_was_measured(monkeypatch, tmp_path, capsys):
