@@ -46,6 +46,7 @@ PEERS := gymnasium-2048==0.1.2 jumanji==1.1.2 open-spiel==2.0.2 pgx==2.6.0
 peers: ## other projects' 2048, each in an environment of its own (1.9 GB)
 	@for peer in $(PEERS); do \
 	    folder=.peers/$${peer%%=*}; \
+	    echo "Installing $$peer into $$folder ..."; \
 	    test -x $$folder/bin/python || $(PYTHON) -m venv $$folder; \
 	    $$folder/bin/python -m pip --disable-pip-version-check -qq install $$peer || exit 1; \
 	done
