@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
-import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..envs.common.files import atomic
 from .errors import AgentError
 
 FORMAT = "puzzlegym-agent-1"
@@ -25,19 +24,6 @@ Arrays = Mapping[str, NDArray[Any]]
 
 # What reading a file that is no agent, or a damaged one, may raise (RuntimeError: an encrypted zip, say).
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError)
-
-
-@contextlib.contextmanager
-def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place at the end; on any error the old file stays whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _npz(arrays: Arrays) -> bytes:

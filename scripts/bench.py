@@ -17,8 +17,8 @@ import tyro
 
 from .. import PUZZLES, __version__
 from ..agents.policy import check_id
-from ..agents.saved import atomic
 from ..envs.common import threads
+from ..envs.common.files import atomic
 from ._console import steps_done
 from .benchmarks import growth, peers, phases, starting, stepping
 from .benchmarks.rounds import Case, Result, interleave

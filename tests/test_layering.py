@@ -19,7 +19,7 @@ STEPS = [
     ("common",),
     ("state", "actions"),
     ("rules",),
-    ("deals", "observation", "rendering", "planning", "notation"),
+    ("deals", "observation", "rendering", "planning", "refusal", "notation", "games"),
     ("base",),  # for the environments alone, see below
     ("env",),
     ("puzzle", "registry"),
@@ -31,7 +31,18 @@ STEPS = [
 STEP = {layer: i for i, layers in enumerate(STEPS) for layer in layers}
 # What builds on the Gymnasium machinery; everything else in a puzzle can be used without it.
 ON_BASE = {"base", "env", "puzzle", "wrappers", "agents", "scripts"}
-WITHOUT_GYMNASIUM = {"common", "state", "actions", "rules", "deals", "rendering", "planning", "notation"}
+WITHOUT_GYMNASIUM = {
+    "common",
+    "state",
+    "actions",
+    "rules",
+    "deals",
+    "rendering",
+    "planning",
+    "refusal",
+    "notation",
+    "games",
+}
 LEARNING = {"torch", "stable_baselines3", "sb3_contrib"}
 
 

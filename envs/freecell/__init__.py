@@ -4,8 +4,10 @@ from ..common.cards import card_id, card_name
 from .actions import CELL, HOME, action_name, decode_action, encode_action
 from .deals import UNWINNABLE, deal_board
 from .env import FreeCellEnv, FreeCellVectorEnv
+from .games import Game, GameError
 from .notation import CellNames, format_move, parse_move
 from .planning import apply, autoplay, has_moves, is_won, legal_mask, legal_moves, tap
+from .refusal import refusal
 from .state import State, board_from
 
 __all__ = [
@@ -15,6 +17,8 @@ __all__ = [
     "CellNames",
     "FreeCellEnv",
     "FreeCellVectorEnv",
+    "Game",
+    "GameError",
     "State",
     "action_name",
     "apply",
@@ -31,5 +35,6 @@ __all__ = [
     "legal_mask",
     "legal_moves",
     "parse_move",
+    "refusal",
     "tap",
 ]

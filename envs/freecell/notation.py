@@ -1,7 +1,7 @@
 """Standard FreeCell move notation: columns 1-8, cells a-d, ``h`` home.
 
 ``26`` moves from column 2 to column 6; onto a card the cards decide how many go. To an empty column one card goes, or
-as many as a ``v`` and one hexadecimal digit say: ``26v4``, ``18va`` (ten cards).
+as many as a ``v`` and a number say: ``26v4``, ``18va`` (ten cards; ``18v10`` is read, too).
 """
 
 from __future__ import annotations
@@ -11,11 +11,27 @@ from typing import Any
 
 from ..common.cards import card_name
 from .actions import CELL, HOME, decode_action, encode_action
-from .planning import legal_mask
+from .refusal import refusal
 from .state import CELLS, COLUMNS, check_board, column_lengths
 
-_MOVE = re.compile(r"([1-8a-d])([1-8a-dh])(?:v([1-9a-d]))?")
+_MOVE = re.compile(r"([1-8a-d])([1-8a-dh])(?:v(1[0-3]|[1-9a-d]))?")
 _LETTERS = "abcd"
+
+
+def normal_form(text: str) -> str:
+    """A written move as ``format_move`` writes it: lower case, a count above nine as one letter.
+
+    Raises ValueError for what is no move of any position. A count that says nothing (``26v1``) stays.
+    """
+    match = _MOVE.fullmatch(text.strip().lower())
+    if not match:
+        raise ValueError(f"{text.strip()!r} is no move: expected like 26, 26v4, 3a, b7 or 5h")
+    source, destination, count = match.groups()
+    return source + destination + (f"v{_count(count):x}" if count else "")
+
+
+def _count(digits: str) -> int:
+    return int(digits) if len(digits) > 1 else int(digits, 16)
 
 
 class CellNames:
@@ -28,6 +44,12 @@ class CellNames:
     def __init__(self, board: Any) -> None:
         """Letters as on ``board``."""
         self._cards = {letter: int(x) for letter, x in zip(_LETTERS, check_board(board)[0, :CELLS], strict=True) if x}
+
+    def copy(self) -> CellNames:
+        """The same letters, to go on with apart."""
+        other = object.__new__(CellNames)
+        other._cards = dict(self._cards)
+        return other
 
     def sync(self, board: Any) -> None:
         """Forget cards that have left the cells (they may have gone home by themselves)."""
@@ -42,6 +64,14 @@ class CellNames:
         """Card x is in that cell from now on."""
         self._cards[letter] = x
 
+    def letter(self, x: int) -> str:
+        """The letter of a card (id + 1) that is in a cell. Raises KeyError for another."""
+        return {held: letter for letter, held in self._cards.items()}[x]
+
+    def first_free(self) -> str | None:
+        """The first letter that no card has."""
+        return next((letter for letter in _LETTERS if letter not in self._cards), None)
+
 
 def parse_move(board: Any, text: str, names: CellNames | None = None) -> int:
     """The action that ``text`` means on ``board``. Upper and lower case are the same.
@@ -52,16 +82,14 @@ def parse_move(board: Any, text: str, names: CellNames | None = None) -> int:
     board = check_board(board)
     names = names or CellNames(board)
     names.sync(board)
-    match = _MOVE.fullmatch(text.strip().lower())
-    if not match:
-        raise ValueError(f"{text!r} is no move: expected like 26, 26v4, 3a, b7 or 5h")
-    source, destination, count = match.groups()
+    move = normal_form(text)
+    source, destination, count = move[0], move[1], move[3:]
     cards = _movable(board, source, names)
     to = _destination(destination, names)
-    lifted = _chosen(board, cards, to, int(count, 16) if count else None)
+    lifted = _chosen(board, cards, to, _count(count) if count else None)
     action = encode_action(lifted - 1, to)
-    if not legal_mask(board)[action]:
-        raise ValueError(f"{text.strip()}: {card_name(lifted - 1)} cannot go there")
+    if reason := refusal(board, action):
+        raise ValueError(reason)
     if to == CELL:
         names.put(destination, lifted)
     return action
@@ -84,8 +112,8 @@ def _destination(letter: str, names: CellNames) -> int:
     if letter == "h":
         return HOME
     if letter in _LETTERS:
-        if names.card(letter) is not None:
-            raise ValueError(f"cell {letter} is taken")
+        if (x := names.card(letter)) is not None and names.first_free():
+            raise ValueError(f"cell {letter} is taken by {card_name(x - 1)}: cell {names.first_free()} is free")
         return CELL
     return int(letter) - 1
 
@@ -99,17 +127,22 @@ def _chosen(board: Any, cards: list[int], to: int, count: int | None) -> int:
         return fitting[0] if fitting else cards[0]
     count = 1 if count is None else count
     if not 1 <= count <= len(cards):
-        raise ValueError(f"there are not {count} cards to move")
+        raise ValueError(f"there are not {count} cards to move, only {len(cards)}")
     return cards[count - 1]
 
 
-def format_move(board: Any, action: int) -> str:
-    """A legal action on ``board`` in standard notation; cells carry the letters of their place."""
+def format_move(board: Any, action: int, names: CellNames | None = None) -> str:
+    """A legal action on ``board`` in standard notation; cells carry the letters of their place, or those of ``names``.
+
+    Raises ValueError for a card that is home.
+    """
     board = check_board(board)
+    names = names.copy() if names else CellNames(board)
+    names.sync(board)
     card, to = decode_action(action)
     x = card + 1
     if x in board[0, :CELLS]:
-        source, count = _LETTERS[board[0, :CELLS].tolist().index(x)], 1
+        source, count = names.letter(x), 1
     else:
         column = next((c for c in range(COLUMNS) if x in board[1:, c]), None)
         if column is None:
@@ -119,6 +152,5 @@ def format_move(board: Any, action: int) -> str:
     if to == HOME:
         return source + "h"
     if to == CELL:
-        free = [letter for letter, y in zip(_LETTERS, board[0, :CELLS], strict=True) if not y]
-        return source + (free[0] if free else "?")
+        return source + (names.first_free() or "?")
     return f"{source}{to + 1}" + (f"v{count:x}" if count > 1 and not board[1, to] else "")

@@ -28,6 +28,9 @@ LENGTHS, TOPS, RUNS = DEPTH + 1, DEPTH + 2, DEPTH + 3
 TABLE_WORDS = DEPTH + 4
 WORDS = TABLE + TABLE_WORDS
 
+HOME_LABELS, CELL_LABELS = ("foundations", "founds"), ("freecells", "fc")  # of a position in text
+POSITION_LABELS = (*HOME_LABELS, *CELL_LABELS)
+
 Columns = Sequence[Sequence[str] | str]
 
 
@@ -161,16 +164,19 @@ class State:
 
     @classmethod
     def parse(cls, text: str) -> State:
-        """A position as ``str(state)`` prints it: ``Foundations:`` and ``Freecells:`` lines, then a line a column."""
+        """A position as ``str(state)`` prints it: ``Foundations:`` and ``Freecells:`` lines, then a line a column.
+
+        Other programs' forms are read, too: ``Founds:`` and ``FC:``, a colon before a column, ``10`` for ``T``.
+        """
         home: dict[str, int] = {}
         cells: list[str | None] = []
         columns: list[list[str]] = []
         for line in text.splitlines():
             label, colon, rest = line.partition(":")
             kind = label.strip().lower()
-            if colon and kind in ("foundations", "founds"):
+            if colon and kind in HOME_LABELS:
                 home = _parse_home(rest)
-            elif colon and kind in ("freecells", "fc"):
+            elif colon and kind in CELL_LABELS:
                 cells = [None if word == "-" else word for word in rest.split()]
             elif line.strip() or columns:
                 columns.append([] if line.strip() == "-" else (rest if colon else line).split())
