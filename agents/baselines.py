@@ -12,6 +12,7 @@ from ..envs.common.masks import choose_legal
 from ..envs.common.rng import Streams
 from ..envs.puzzle2048 import Action
 from ..envs.puzzle2048.rules import slide
+from ..envs.puzzle2048.state import board_words
 from .policy import Actions, Masks, Observations
 
 Floats = NDArray[np.float64]
@@ -43,14 +44,6 @@ def _gains(low: NDArray[np.uint64], high: NDArray[np.uint64], gains: NDArray[np.
             gains[i, way] = slide(low[i], high[i], way)[2]
 
 
-def _board_words(boards: Observations) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """uint8 ``[N, 4, 4]`` exponents as the two words of state rows."""
-    exponents = boards.reshape(len(boards), -1).astype(np.uint64)
-    shifts = 4 * np.arange(exponents.shape[1], dtype=np.uint64)
-    low, high = exponents & np.uint64(15), exponents >> np.uint64(4)
-    return np.bitwise_or.reduce(low << shifts, axis=1), np.bitwise_or.reduce(high << shifts, axis=1)
-
-
 class Greedy2048:
     """The move that gains most now; among equals the one that keeps the tiles in the lower left corner."""
 
@@ -61,7 +54,7 @@ class Greedy2048:
         """One action per row; no chance is used."""
         order = np.array(self.preference, dtype=np.int64)
         gains = np.zeros(masks.shape, dtype=np.int64)
-        _gains(*_board_words(observations), gains)
+        _gains(*board_words(observations), gains)
         gains[~masks] = -1
         return np.asarray(order[gains[:, order].argmax(axis=1)], dtype=np.int64)
 
@@ -148,13 +141,18 @@ class GreedyFreeCell:
 
     def act(self, observations: Observations, masks: Masks, rng: Streams) -> Actions:
         """One action per row, drawn among the best."""
-        moves = _moves(observations, masks)
-        scores = np.full(masks.shape, -np.inf)
-        scores[moves.board, moves.action] = self._scores(moves)
+        scores = self.scores(observations, masks)
         best = scores.max(axis=1, keepdims=True)
         return draw(np.exp((scores - best) / self.temperature), rng)
 
-    def _scores(self, m: _Moves) -> Floats:
+    def scores(self, observations: Observations, masks: Masks) -> Floats:
+        """How good each action looks (float64 ``[N, 520]``), minus infinity where it is masked."""
+        moves = _moves(observations, masks)
+        scores = np.full(masks.shape, -np.inf)
+        scores[moves.board, moves.action] = self._judge(moves)
+        return scores
+
+    def _judge(self, m: _Moves) -> Floats:
         opens = 2.0 * (m.dig == 1) + 4.0 * m.dig - 10.0 * m.breaks
         onto_card = 9.0 + np.where(m.from_cell, 4.0, opens + 3.0 * m.whole)
         to_empty = -3.0 + 0.25 * m.rank + m.length + np.where(m.from_cell, 0.0, opens) - 100.0 * m.whole

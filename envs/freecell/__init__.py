@@ -6,7 +6,7 @@ from .deals import UNWINNABLE, deal_board
 from .env import FreeCellEnv, FreeCellVectorEnv
 from .games import Game, GameError
 from .notation import CellNames, format_move, parse_move
-from .planning import apply, autoplay, has_moves, is_won, legal_mask, legal_moves, tap
+from .planning import apply, autoplay, has_moves, is_won, legal_mask, legal_moves, position_key, tap
 from .refusal import refusal
 from .state import State, board_from
 
@@ -35,6 +35,7 @@ __all__ = [
     "legal_mask",
     "legal_moves",
     "parse_move",
+    "position_key",
     "refusal",
     "tap",
 ]

@@ -95,3 +95,18 @@ def tap(board: Any, card: int) -> int:
         if legal[to]:
             return card * DESTINATIONS + int(to)
     raise ValueError("this card cannot move")
+
+
+def position_key(board: Any) -> int:
+    """64 bits that tell positions apart, after their safe cards went home, but not the order of columns or of cells.
+
+    Example:
+        >>> from puzzlegym.envs.freecell import deal_board
+        >>> board, mirrored = deal_board(1), deal_board(1)
+        >>> mirrored[1:] = board[1:, ::-1]
+        >>> position_key(board) == position_key(mirrored)
+        True
+    """
+    table = _table(board)
+    _send_home(table)
+    return int(rules.position_key(table))

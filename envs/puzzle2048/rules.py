@@ -54,7 +54,8 @@ _BYTE, _BYTES, _ODD_BUT_LAST = words(0xFF, 0x0101010101010101, 0x001010101010101
 
 
 @njit
-def _transpose(x: np.uint64) -> np.uint64:
+def transpose(x: np.uint64) -> np.uint64:
+    """A board word with its rows as columns."""
     a = (x & _T1) | ((x & _T2) << _S12) | ((x & _T3) >> _S12)
     return (a & _T4) | ((a & _T5) >> _S24) | ((a & _T6) << _S24)
 
@@ -173,18 +174,18 @@ def slide(low: np.uint64, high: np.uint64, direction: Int) -> tuple[np.uint64, n
     """The afterstate of a move: (low word, high word, gain). An illegal move returns the same board and gain 0."""
     vertical = (direction == _UP) | (direction == _DOWN)
     right = (direction == _RIGHT) | (direction == _DOWN)  # a transposed board's up is left, its down right
-    low = _choose(vertical, _transpose(low), low)
+    low = _choose(vertical, transpose(low), low)
     full = low & (low >> _S1) & (low >> _S2) & (low >> _S3) & _LOWBITS  # a tile of 2^15 can make 2^16
     if high == ZERO and full == ZERO:
         low, gain = _slide_rows_table(low, right)
     else:
-        low, high, gain = _slide_rows_wide(low, _choose(vertical, _transpose(high), high), right)
-        high = _choose(vertical, _transpose(high), high)
-    return _choose(vertical, _transpose(low), low), high, gain
+        low, high, gain = _slide_rows_wide(low, _choose(vertical, transpose(high), high), right)
+        high = _choose(vertical, transpose(high), high)
+    return _choose(vertical, transpose(low), low), high, gain
 
 
 @njit
-def _occupied(low: np.uint64, high: np.uint64) -> np.uint64:
+def occupied(low: np.uint64, high: np.uint64) -> np.uint64:
     """The lowest bit of each nibble that holds a tile."""
     x = low | high
     x |= x >> _S2
@@ -194,9 +195,9 @@ def _occupied(low: np.uint64, high: np.uint64) -> np.uint64:
 @njit
 def legal_bits(low: np.uint64, high: np.uint64) -> int:
     """Bit d is set if direction d changes the board: some tile slides, or some pair merges."""
-    tiles = _occupied(low, high)
-    across = ~_occupied(low ^ (low >> _S4), high ^ (high >> _S4)) & tiles & _HAS_RIGHT
-    down = ~_occupied(low ^ (low >> _S16), high ^ (high >> _S16)) & tiles & _HAS_BELOW
+    tiles = occupied(low, high)
+    across = ~occupied(low ^ (low >> _S4), high ^ (high >> _S4)) & tiles & _HAS_RIGHT
+    down = ~occupied(low ^ (low >> _S16), high ^ (high >> _S16)) & tiles & _HAS_BELOW
     right_tiles, lower_tiles = tiles >> _S4, tiles >> _S16
     up_moves = (down | (~tiles & lower_tiles & _HAS_BELOW)) != ZERO
     right_moves = (across | (tiles & ~right_tiles & _HAS_RIGHT)) != ZERO
@@ -211,7 +212,7 @@ def spawn(low: np.uint64, high: np.uint64, word: np.uint64, prob_four: Int) -> t
 
     ``word`` is 64 random bits. Returns (low word, exponent of the new tile).
     """
-    empty = ~_occupied(low, high) & _LOWBITS
+    empty = ~occupied(low, high) & _LOWBITS
     so_far = empty * _LOWBITS  # nibble i: empty squares among 0..i (an empty board's 16 overflows to 0, at the top)
     count = (((so_far >> _S60) - ONE) & _NIBBLE) + ONE
     chosen = rng.below(word, count)
@@ -229,7 +230,7 @@ def spawn(low: np.uint64, high: np.uint64, word: np.uint64, prob_four: Int) -> t
 @njit
 def _holds(low: np.uint64, high: np.uint64, exponent: np.uint64) -> bool:
     """Is there a tile of this exponent?"""
-    others = _occupied(low ^ (exponent & _NIBBLE) * _LOWBITS, high ^ (exponent >> _S4) * _LOWBITS)
+    others = occupied(low ^ (exponent & _NIBBLE) * _LOWBITS, high ^ (exponent >> _S4) * _LOWBITS)
     return bool(others != _LOWBITS)
 
 

@@ -67,6 +67,14 @@ def pack_board(row: NDArray[np.uint64], board: NDArray[np.uint8]) -> None:
     row[LOW], row[HIGH], row[TOP] = low, high, int(board.max())
 
 
+def board_words(boards: NDArray[np.uint8]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """uint8 ``[N, 4, 4]`` exponents as the two board words of N rows, uint64 ``[N]`` each."""
+    exponents = boards.reshape(len(boards), SQUARES).astype(np.uint64)
+    shifts = 4 * np.arange(SQUARES, dtype=np.uint64)
+    low, high = exponents & np.uint64(15), exponents >> np.uint64(4)
+    return np.bitwise_or.reduce(low << shifts, axis=1), np.bitwise_or.reduce(high << shifts, axis=1)
+
+
 def unpack_board(row: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """The ``(4, 4)`` uint8 exponents of a row."""
     low, high = int(row[LOW]), int(row[HIGH])

@@ -1,0 +1,79 @@
+"""One move worth trying, for a person at play: from the board alone, by the quickest good player of each puzzle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..envs.common.rng import Streams
+from ..envs.freecell import HOME, apply, decode_action, legal_mask, position_key
+from ..envs.freecell.state import check_board
+from ..envs.puzzle2048 import legal_moves
+from ..envs.puzzle2048.state import check_position
+from .baselines import GreedyFreeCell
+from .expectimax import Expectimax
+from .policy import check_id
+
+
+def hint(env_id: str, board: Any, history: Iterable[Any] = ()) -> int | None:
+    """A legal action to try next, or None where none is worth it (or the puzzle has no hints); no chance is used.
+
+    Args:
+        env_id: the puzzle.
+        board: an observation, or anything else that the puzzle's ``board`` reset option takes.
+        history: the boards of the game so far, in any order, with or without ``board``. In FreeCell no hint leads back
+            to one of them, up to the order of cells and of columns, after the safe cards went home. 2048 needs none.
+
+    Raises:
+        ValueError: in one line, for an unknown puzzle or a board that is none.
+
+    Example:
+        >>> from puzzlegym.envs.freecell import action_name, apply, deal_board
+        >>> board = deal_board(1)
+        >>> action = hint("FreeCell-v0", board)
+        >>> action_name(action)
+        '3D to a cell'
+        >>> action_name(hint("FreeCell-v0", apply(board, action)[0], history=[board]))
+        '2C to a cell'
+    """
+    check_id(env_id)
+    find = HINTS.get(env_id)
+    return find(board, history) if find else None
+
+
+@cache
+def _expectimax() -> Expectimax:
+    return Expectimax()
+
+
+def _hint_2048(board: Any, history: Iterable[Any]) -> int | None:
+    """The move of ``Expectimax``; None when the game is over."""
+    board = check_position(board)
+    mask = legal_moves(board)
+    if not mask.any():
+        return None
+    return int(_expectimax().act(board[None], mask[None], Streams.seeded([0]))[0])
+
+
+def _hint_freecell(board: Any, history: Iterable[Any]) -> int | None:
+    """The move that ``GreedyFreeCell`` likes best of those that lead to a new position.
+
+    A whole column moved to an empty one is the same position again. A card sent home is always something new.
+    """
+    board = check_board(board)
+    mask = legal_mask(board)
+    scores = GreedyFreeCell().scores(board[None], mask[None])[0]
+    seen = {position_key(one) for one in (*history, board)}
+    for action in np.argsort(-scores, kind="stable")[: mask.sum()].tolist():
+        if decode_action(action)[1] == HOME or position_key(apply(board, action)[0]) not in seen:
+            return int(action)
+    return None
+
+
+HINTS: dict[str, Callable[[Any, Iterable[Any]], int | None]] = {
+    "Puzzle2048-v0": _hint_2048,
+    "FreeCell-v0": _hint_freecell,
+}
