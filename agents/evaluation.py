@@ -53,6 +53,11 @@ MEASURES: dict[str, Measures] = {
 }
 
 
+def measures_of(env_id: str) -> Measures:
+    """What is measured of a puzzle."""
+    return MEASURES.get(env_id, _DEFAULT)
+
+
 @dataclass(frozen=True)
 class Games:
     """The games to play: a seed each, and reset options that are arrays with one entry per game."""
@@ -135,7 +140,7 @@ def games(env_id: str, episodes: int, seed: int = 0, *, stream: str = "test", st
     """
     check_id(env_id)
     seeds = stream_seeds(stream, seed, episodes)
-    deals = MEASURES.get(env_id, _DEFAULT).deals
+    deals = measures_of(env_id).deals
     if start_rank and not deals:
         raise ValueError(f"{env_id} has no start_rank: it is a difficulty of FreeCell-v0")
     if not 0 <= start_rank <= 12:
@@ -168,7 +173,7 @@ def evaluate(
 
 
 def _summary(chosen: Games, played: Played, agent: str, seed: int, start_rank: int) -> Evaluation:
-    measures = MEASURES.get(chosen.env_id, _DEFAULT)
+    measures = measures_of(chosen.env_id)
     mean, interval = mean_interval(played.scores)
     counts = played.reached.sum(axis=0)
     rates = {name: Rate(*rate_interval(int(n), len(chosen))) for name, n in zip(measures.rates, counts, strict=True)}
@@ -210,7 +215,7 @@ class _Table:
 
     def __init__(self, chosen: Games, rows: int, wrappers: tuple[str, ...]) -> None:
         self.chosen = chosen
-        self.measures = MEASURES.get(chosen.env_id, _DEFAULT)
+        self.measures = measures_of(chosen.env_id)
         batch = gymnasium.make_vec(chosen.env_id, num_envs=rows, autoreset_mode="Disabled")
         self.envs = wrap_batch(batch, wrappers)
         total = len(chosen)

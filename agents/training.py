@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import platform
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
 from .. import __version__
-from . import ppo, saved
+from . import logs, ppo, saved
 from .configs import PPOConfig
 from .curriculum import RankCurriculum
 from .errors import AgentError
@@ -27,8 +25,7 @@ from .vec_env import SB3VecEnv
 from .wrapping import wrap_batch
 
 CHECKPOINT_SECONDS = 30.0
-RECENT = 500  # ended games that the running figures speak of
-LOG, TENSORBOARD = "log.csv", "tensorboard"
+TENSORBOARD = "tensorboard"
 
 
 @dataclass(frozen=True)
@@ -62,18 +59,6 @@ class Reporter(Protocol):
         """Called about every step of the batch; must be quick."""
 
 
-# Running figures by puzzle: name -> how to read it from the last infos of ended games.
-FIGURES: dict[str, dict[str, Callable[[dict[str, Any]], float]]] = {
-    "Puzzle2048-v0": {
-        "score": lambda info: info["score"],
-        "512": lambda info: info["max_tile"] >= 512,
-        "1024": lambda info: info["max_tile"] >= 1024,
-        "2048": lambda info: info["max_tile"] >= 2048,
-    },
-    "FreeCell-v0": {"home": lambda info: info["cards_home"], "win": lambda info: info["is_success"]},
-}
-
-
 def make_batch(config: PPOConfig) -> Any:
     """The training batch in its wrappers."""
     env = gymnasium.make_vec(config.env_id, num_envs=config.num_envs, autoreset_mode="SameStep", **config.env_arguments)
@@ -94,7 +79,7 @@ class Run:
         self.curriculum = RankCurriculum(config.curriculum, config.num_envs, seed) if config.curriculum else None
         self.progress = Progress()
         self.stop = False
-        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
+        self._recent: deque[dict[str, Any]] = deque(maxlen=logs.RECENT)
         self._seconds_before = 0.0
         self._steps_before = 0
 
@@ -176,7 +161,7 @@ class Run:
         """Means over the last games that ended; with a curriculum those of its frontier."""
         if not self._recent:
             return {}
-        readers = FIGURES[self.config.env_id]
+        readers = logs.FIGURES[self.config.env_id]
         figures = {name: float(np.mean([read(info) for info in self._recent])) for name, read in readers.items()}
         return figures | ({"rank": float(self.curriculum.frontier)} if self.curriculum else {})
 
@@ -202,16 +187,10 @@ class Run:
 
     def log(self) -> None:
         """One row of figures into ``log.csv`` and TensorBoard."""
-        path, figures = self.out / LOG, self.figures()
+        figures = self.figures()
         if not figures:
             return
-        row = {"steps": self.progress.steps, "seconds": round(self.progress.seconds, 1), **figures}
-        fresh = not path.exists()
-        with path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(row))
-            if fresh:
-                writer.writeheader()
-            writer.writerow(row)
+        logs.append(self.out, self.progress.steps, self.progress.seconds, figures)
         for name, value in figures.items():
             self.learner.logger.record(f"games/{name}", value)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import os
-import re
 import shutil
 import signal
 import sys
@@ -15,7 +14,8 @@ from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import TextIO
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+from ..envs.common.ansi import plain
+
 _HOME, _CLEAR, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[2J", "\x1b[K", "\x1b[J"
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
@@ -26,11 +26,6 @@ _TERMINATED = 128 + signal.SIGTERM
 def is_terminal(stream: TextIO) -> bool:
     """Can the stream show a picture in place?"""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def plain(text: str) -> str:
-    """``text`` without colour codes."""
-    return _COLOUR.sub("", text)
 
 
 class Frames:
@@ -46,14 +41,18 @@ class Frames:
         """Columns to fill: those of the terminal, 80 in a pipe."""
         return shutil.get_terminal_size().columns if self.in_place else 80
 
+    @property
+    def height(self) -> int:
+        """Rows to fill: those of the terminal but the last, which stays free for the line after the end."""
+        return shutil.get_terminal_size().lines - 1
+
     def show(self, lines: list[str]) -> None:
         """Show one picture; what does not fit the terminal is cut off below."""
         if not self.in_place:
             self.stream.write(plain("\n".join(lines)).rstrip() + "\n\n")
         else:
-            # Overwriting beats clearing first: nothing flickers. The last row stays free for the line after the end.
-            visible = lines[: shutil.get_terminal_size().lines - 1]
-            body = "".join(f"{line}{_CLEAR_LINE}\n" for line in visible)
+            # Overwriting beats clearing first: nothing flickers.
+            body = "".join(f"{line}{_CLEAR_LINE}\n" for line in lines[: self.height])
             self.stream.write(_HOME + body + _CLEAR_BELOW)
         self.stream.flush()
 
@@ -63,7 +62,7 @@ class Frames:
         if not self.in_place:
             yield self
             return
-        with _handled(signal.SIGTERM, _exit):  # so that `finally` below runs
+        with terminable():  # so that `finally` below runs
             try:
                 self.stream.write(_HIDE_CURSOR + _NO_WRAP + _CLEAR)
                 yield self
@@ -102,6 +101,11 @@ def _interrupt(_signal: int, frame: FrameType | None) -> None:
 def interruptible() -> AbstractContextManager[None]:
     """Let Ctrl-C work at any time, while numba compiles, too."""
     return _handled(signal.SIGINT, _interrupt)
+
+
+def terminable() -> AbstractContextManager[None]:
+    """Let SIGTERM end the program as an exception does: cleaning up."""
+    return _handled(signal.SIGTERM, _exit)
 
 
 @contextmanager

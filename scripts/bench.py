@@ -146,8 +146,9 @@ def _write(options: Bench, results: Sequence[Result], report: dict[str, Any]) ->
         temporary.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     grown = [result for result in results if result.case.section in ("games", "age", "tile")]
     if grown:
-        with atomic(options.out / "growth.png") as temporary:
-            growth.draw(grown, temporary)
+        from ._plotting import save  # loads matplotlib
+
+        save(growth.draw(grown), options.out / "growth.png")
 
 
 def _show(report: dict[str, Any], results: Sequence[Result]) -> None:

@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 # What `pip install "puzzlegym[train]"` brings, by import name.
 EXTRA = frozenset(
-    "PIL matplotlib rich sb3_contrib scipy stable_baselines3 tensorboard torch tqdm tyro".split()  # noqa: SIM905
+    "PIL filelock matplotlib platformdirs rich sb3_contrib scipy stable_baselines3 tensorboard torch tqdm tyro".split()  # noqa: SIM905
 )
 
 
@@ -39,7 +39,9 @@ class Command:
 COMMANDS: dict[str, Command] = {
     "train": Command("train", "Train", "Train an agent, or go on with a saved run."),
     "evaluate": Command("evaluate", "Evaluate", "Play held-out games with one or several agents and compare them."),
-    "watch": Command("watch", "Watch", "Watch an agent play one game in the terminal."),
+    "plot": Command("plot", "Plot", "Draw the learning curves of training runs."),
+    "watch": Command("watch", "Watch", "Watch an agent play one game in the terminal, and record it."),
+    "replay": Command("replay", "Replay", "Play a game of FreeCell from a file and check its moves."),
     "bench": Command("bench", "Bench", "Measure how many steps a second the environments make here."),
 }
 
@@ -68,9 +70,9 @@ def overview() -> str:
     lines = [f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
-            f"usage: {PROGRAM} COMMAND ID [OPTIONS]",
+            f"usage: {PROGRAM} COMMAND ... [OPTIONS]",
             "",
-            "Puzzles for reinforcement learning: train players, compare them, watch them.",
+            "2048 and FreeCell for reinforcement learning: train players, compare and watch them, or play yourself.",
             "",
             "commands:",
             *lines,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -29,7 +31,7 @@ class Evaluate:
         tyro.conf.Positional[str], tyro.conf.arg(metavar="ID", help=f"The puzzle: {' or '.join(PUZZLES)}.")
     ]
     agent: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|PATH [...]")]
-    """One or more: names (random, greedy) or paths of trained agents."""
+    """One or more: names (random, greedy, for 2048 expectimax) or paths of trained agents."""
     episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 200
     """Number of games."""
     seed: Annotated[int, tyro.conf.arg(metavar="S")] = 0
@@ -38,6 +40,8 @@ class Evaluate:
     """FreeCell only: cards up to this rank start at home (0: the numbered deals)."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
     """Print JSON instead of a table: an object, or a list for several agents."""
+    plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: none)")] = None
+    """Draw scores and rates, too, as .png, .svg, .pdf or what else matplotlib writes."""
 
 
 def run(options: Evaluate) -> int:
@@ -45,14 +49,38 @@ def run(options: Evaluate) -> int:
     if not options.agent:
         raise ValueError("name at least one agent: --agent random, for example")
     games(options.env_id, options.episodes, options.seed, start_rank=options.start_rank)  # bad options end it here
+    if options.plot:
+        from ._plotting import check  # loads matplotlib
+
+        check(options.plot)
     players = [(name, load(options.env_id, name)) for name in options.agent]
-    results = [_evaluate(options, name, player) for name, player in players]
+    results: list[Evaluation] = []
+    try:
+        for name, player in players:
+            results.append(_evaluate(options, name, player))
+    finally:  # after Ctrl-C those of the agents that have played
+        if results:
+            _report(options, results)
+    return 0
+
+
+def _report(options: Evaluate, results: Sequence[Evaluation]) -> None:
+    """Print the results, as a table or as JSON, and draw them."""
     if options.json:
         found = [result.to_json() for result in results]
         print(json.dumps(found if len(found) > 1 else found[0], indent=2))
     else:
         show(results, Console())
-    return 0
+    if options.plot:
+        _draw(results, options.plot)
+        print(f"Plot in {options.plot}", file=sys.stderr if options.json else sys.stdout)
+
+
+def _draw(results: Sequence[Evaluation], path: Path) -> None:
+    from . import _comparison, _plotting
+
+    names = _plotting.apart([result.agent for result in results])
+    _plotting.save(_comparison.draw(results, names, shown_rates(results)), path)
 
 
 def _evaluate(options: Evaluate, name: str, player: Policy) -> Evaluation:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import secrets
-import sys
-import textwrap
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import chain
-from typing import Annotated, Any, SupportsFloat
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
 import gymnasium
 import numpy as np
@@ -21,14 +18,14 @@ from .. import PUZZLES
 from ..agents.evaluation import games
 from ..agents.policy import Policy, load
 from ..agents.wrapping import needed_by, wrap_single
+from ..envs.common.files import check_place
 from ..envs.common.rng import Streams
+from ..envs.freecell import Game
 from ..envs.freecell.deals import CLASSIC_DEALS
-from ._console import Frames
+from ._showing import checked_delay, ending, moments, recorded, show, words_of
 
-Info = Mapping[str, Any]
+FREECELL = "FreeCell-v0"
 _SEEDS = 1_000_000
-_TERMINAL_DELAY = 0.15
-_LEGAL_LINES = 2
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Watch:
         tyro.conf.Positional[str], tyro.conf.arg(metavar="ID", help=f"The puzzle: {' or '.join(PUZZLES)}.")
     ]
     agent: Annotated[str, tyro.conf.arg(metavar="NAME|PATH")]
-    """Name (random, greedy) or path of a trained agent."""
+    """Name (random, greedy, for 2048 expectimax) or path of a trained agent."""
     seed: Annotated[int | None, tyro.conf.arg(metavar="S", help_behavior_hint="(default: a random one)")] = None
     """The game to play: the first that 'evaluate --seed S' plays."""
     deal: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: by the seed)")] = None
@@ -47,94 +44,62 @@ class Watch:
     delay: Annotated[
         float | None, tyro.conf.arg(metavar="SECONDS", help_behavior_hint="(default: 0.15 on a terminal, else 0)")
     ] = None
-    """Pause after each move."""
-
-
-@dataclass(frozen=True)
-class Words:
-    """How a puzzle's moves and results are put: names of moves on a board, standing, and the end of a game."""
-
-    moves: Callable[[NDArray[np.uint8], NDArray[np.int64]], list[str]]
-    standing: Callable[[Info], str]
-    outcome: Callable[[Info, str], str]
-
-
-def _directions(_board: NDArray[np.uint8], actions: NDArray[np.int64]) -> list[str]:
-    from ..envs.puzzle2048 import Action
-
-    return [Action(int(action)).name.lower() for action in actions]
-
-
-def _notation(board: NDArray[np.uint8], actions: NDArray[np.int64]) -> list[str]:
-    from ..envs.freecell.notation import format_move
-
-    return sorted(format_move(board, int(action)) for action in actions)  # by column, not by card
-
-
-def _tiles(info: Info, why: str) -> str:
-    how = "2048 reached" if info["is_success"] else why
-    return f"{how}, score {info['score']:,}, largest tile {info['max_tile']}"
-
-
-def _cards(info: Info, why: str) -> str:
-    return "won, all 52 cards are home" if info["is_success"] else f"{why}, {info['cards_home']} of 52 cards are home"
-
-
-# A puzzle without words of its own shows the numbers of its actions.
-_PLAIN = Words(
-    moves=lambda _board, actions: [str(action) for action in actions],
-    standing=lambda info: "success" if info.get("is_success") else "",
-    outcome=lambda info, why: f"{why}, {'success' if info.get('is_success') else 'no success'}",
-)
-WORDS: dict[str, Words] = {
-    "Puzzle2048-v0": Words(_directions, lambda info: f"score {info['score']:,}", _tiles),
-    "FreeCell-v0": Words(_notation, lambda info: f"cards home {info['cards_home']}/52", _cards),
-}
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A game after a move (``number`` 0: before the first one)."""
-
-    picture: str
-    number: int
-    move: str
-    reward: float
-    legal: list[str]
-    info: Info
-    terminated: bool
-    truncated: bool
+    """Pause after each move, in a recording, too (0 counts as 0.15 there)."""
+    record: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: no recording)")] = None
+    """Record the game, too: .cast (asciinema), .gif, .mp4, .png (the last picture) or .txt."""
+    save: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: not saved)")] = None
+    """FreeCell only: write the moves in standard notation, for 'puzzlegym replay'."""
 
 
 def run(options: Watch) -> int:
     """Show the game, return the exit code. Raises ValueError for options that are wrong."""
-    frames = Frames(sys.stdout)
-    delay = _delay(options.delay, frames.in_place)
+    delay = checked_delay(options.delay)
     seed = secrets.randbelow(_SEEDS) if options.seed is None else options.seed
     setting = _setting(options, seed)
-    policy = load(options.env_id, options.agent)
-    env = wrap_single(gymnasium.make(options.env_id, render_mode="ansi", disable_env_checker=True), needed_by(policy))
-    try:
-        title = f"{options.env_id}, agent {options.agent}, seed {seed}"
-        words = WORDS.get(options.env_id, _PLAIN)
-        game = moments(env, policy, options.env_id, seed, setting)
-        first = next(game)  # may compile for a while, and says so: before the screen is cleared
-        with frames.open():
-            for moment in chain([first], game):
-                frames.show(picture(moment, title, words, frames.width))
-                time.sleep(delay if moment.number or frames.in_place else 0)
-        print(_ending(moment, words))
-    finally:
-        env.close()
+    _check_save(options)
+    title = f"{options.env_id}, agent {options.agent}, seed {seed}"
+    with recorded(options.record, delay, title) as recording:
+        player = _Player(load(options.env_id, options.agent), options.env_id, seed)
+        made = gymnasium.make(options.env_id, render_mode="ansi", disable_env_checker=True)
+        with closing(wrap_single(made, needed_by(player.policy))) as env, _saved(options, setting, player):
+            words = words_of(options.env_id)
+            game = moments(env, player.choose, player.seed, setting)
+            print(ending(show(game, title, words, delay, recording), words))
     return 0
 
 
-def _delay(delay: float | None, in_place: bool) -> float:
-    if delay is None:
-        return _TERMINAL_DELAY if in_place else 0.0
-    if not (math.isfinite(delay) and delay >= 0):
-        raise ValueError(f"--delay must be 0 or more seconds, not {delay}")
-    return delay
+class _Player:
+    """A policy in the first game that ``evaluate`` plays with a seed, and what it did."""
+
+    def __init__(self, policy: Policy, env_id: str, seed: int) -> None:
+        seeds = games(env_id, 1, seed).seeds
+        self.policy, self.seed = policy, int(seeds[0])
+        self.actions: list[int] = []
+        self._streams = Streams.seeded(seeds)
+
+    def choose(self, board: NDArray[np.uint8], mask: NDArray[np.bool_]) -> int:
+        """The policy's move."""
+        self.actions.append(int(self.policy.act(board[None], mask[None], self._streams)[0]))
+        return self.actions[-1]
+
+
+def _check_save(options: Watch) -> None:
+    if options.save is not None:
+        if options.env_id != FREECELL:
+            raise ValueError(f"--save is for {FREECELL}: {options.env_id} has no notation for games")
+        check_place(options.save)
+
+
+@contextmanager
+def _saved(options: Watch, setting: Mapping[str, int], player: _Player) -> Iterator[None]:
+    """Write the game at the end, also one that Ctrl-C ended, if that is wanted."""
+    try:
+        yield
+    finally:
+        if options.save is not None:
+            game = Game.of_actions(Game.of_deal(setting["deal"]).start, player.actions)
+            replace(game, fields={"Player": options.agent}).save(options.save)
+            print(f"Saved in {options.save}; 'puzzlegym replay {options.save}' plays it")
 
 
 def _setting(options: Watch, seed: int) -> dict[str, int]:
@@ -148,56 +113,3 @@ def _setting(options: Watch, seed: int) -> dict[str, int]:
             raise ValueError(f"--deal must be from 1 to {CLASSIC_DEALS:,}, not {options.deal:,}")
         setting["deal"] = options.deal
     return setting
-
-
-def moments(
-    env: gymnasium.Env[Any, Any], policy: Policy, env_id: str, seed: int, setting: Mapping[str, int]
-) -> Iterator[Moment]:
-    """Play the game that ``evaluate`` plays first with this seed, and yield it move by move."""
-    seeds = games(env_id, 1, seed).seeds
-    streams = Streams.seeded(seeds)
-    name = WORDS.get(env_id, _PLAIN).moves
-    board, info = env.reset(seed=int(seeds[0]), options=dict(setting))
-    number, move = 0, ""
-    reward: SupportsFloat = 0.0
-    terminated = truncated = False
-    while True:
-        mask = np.asarray(info["action_mask"], dtype=np.bool_)
-        legal = name(board, np.flatnonzero(mask))
-        yield Moment(str(env.render()), number, move, float(reward), legal, info, terminated, truncated)
-        if terminated or truncated:
-            return
-        action = policy.act(board[None], mask[None], streams)
-        move = name(board, action)[0]
-        board, reward, terminated, truncated, info = env.step(int(action[0]))
-        number += 1
-
-
-def picture(moment: Moment, title: str, words: Words, width: int) -> list[str]:
-    """The lines of one picture: title, board, last move, legal moves."""
-    last = f"move {moment.number}: {moment.move or 'start'}"
-    if not moment.info.get("legal", True):
-        last += " (illegal)"
-    facts = [last, f"reward {moment.reward:+g}" if moment.number else "", words.standing(moment.info)]
-    return [
-        title,
-        "",
-        *moment.picture.rstrip("\n").split("\n"),
-        "",
-        "   ".join(fact for fact in facts if fact),
-        *_legal(moment.legal, width),
-    ]
-
-
-def _legal(names: list[str], width: int) -> list[str]:
-    """The legal moves in a fixed number of lines, so that pictures do not jump; what does not fit is counted."""
-    head = f"legal ({len(names)}): "
-    lines = textwrap.wrap(head + " ".join(names), width) if names else ["legal: none"]
-    if len(lines) > _LEGAL_LINES:
-        lines = textwrap.wrap(head + " ".join(names), width, max_lines=_LEGAL_LINES, placeholder=" ...")
-    return lines + [""] * (_LEGAL_LINES - len(lines))
-
-
-def _ending(moment: Moment, words: Words) -> str:
-    why = "no legal move left" if moment.terminated else "stopped at the step limit"
-    return f"Over after {moment.number:,} moves: {words.outcome(moment.info, why)}."

@@ -19,7 +19,7 @@ STEPS = [
     ("common",),
     ("state", "actions"),
     ("rules",),
-    ("deals", "observation", "rendering", "planning", "refusal", "notation", "games"),
+    ("deals", "observation", "rendering", "picture", "planning", "refusal", "notation", "games"),
     ("base",),  # for the environments alone, see below
     ("env",),
     ("puzzle", "registry"),
@@ -38,6 +38,7 @@ WITHOUT_GYMNASIUM = {
     "rules",
     "deals",
     "rendering",
+    "picture",
     "planning",
     "refusal",
     "notation",
@@ -182,7 +183,7 @@ def python(code, cwd, *options):
 
 
 def test_import_loads_and_compiles_nothing(tmp_path):
-    heavy = ("numba", "torch", "matplotlib", "scipy", "stable_baselines3", "sb3_contrib", "tyro", "rich")
+    heavy = ("numba", "torch", "matplotlib", "PIL", "scipy", "stable_baselines3", "sb3_contrib", "tyro", "rich")
     code = f"""
 import sys, gymnasium, puzzlegym
 print([name for name in {heavy} if name in sys.modules])
@@ -203,7 +204,7 @@ def test_environments_and_wrappers_load_no_learning_library(tmp_path):
 import sys, gymnasium, puzzlegym, puzzlegym.wrappers
 for name in puzzlegym.PUZZLES:
     gymnasium.make(name); gymnasium.make_vec(name, num_envs=2)
-print([name for name in ("torch", "matplotlib", "stable_baselines3", "sb3_contrib") if name in sys.modules])
+print([name for name in ("torch", "matplotlib", "PIL", "stable_baselines3", "sb3_contrib") if name in sys.modules])
 """
     result = python(code, tmp_path)
     assert result.stdout == "[]\n", result.stderr

@@ -1,6 +1,6 @@
 """Wrappers for single environments and, under names that end in ``Vector``, for native batches.
 
-From the environment outwards: rewards and masks first, observations last.
+From the environment outwards: rewards and masks first, observations last. ``RecordEpisodes`` goes anywhere.
 """
 
 if __name__ == "wrappers":
@@ -10,6 +10,7 @@ from .illegal_move import IllegalMove, IllegalMoveVector
 from .mask import MaskInObservation, MaskInObservationVector
 from .no_repeat import NoRepeat, NoRepeatVector
 from .one_hot import OneHotObservation, OneHotObservationVector
+from .record_episodes import RecordEpisodes
 from .shaping import ShapedReward2048, ShapedReward2048Vector, ShapedRewardFreeCell, ShapedRewardFreeCellVector
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "NoRepeatVector",
     "OneHotObservation",
     "OneHotObservationVector",
+    "RecordEpisodes",
     "ShapedReward2048",
     "ShapedReward2048Vector",
     "ShapedRewardFreeCell",

@@ -15,20 +15,26 @@ from ..common.rng import check_seed, seed_words
 from ..common.rows import SUCCESS, TERMINATED, WAS_LEGAL
 from .batch import Batch
 from .puzzle import Puzzle
+from .render_modes import Drawn, check_render_mode, drawer
 
 _THE_ONE = np.ones(1, dtype=np.bool_)
 
 
 class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
-    """Life cycle, masks, snapshots and text of one game. A puzzle's subclass sets ``puzzle`` and its arguments."""
+    """Life cycle, masks, snapshots and pictures of one game. A puzzle's subclass sets ``puzzle`` and its arguments."""
 
     puzzle: ClassVar[Puzzle]
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "human"], "render_fps": 4}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": ["ansi", "human", "rgb_array"],
+        "render_fps": 4,
+    }
 
     def __init__(self, render_mode: str | None = None, **arguments: Any) -> None:
-        """``arguments`` are the puzzle's parameters; ValueError for a value that it does not accept."""
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']} or None, not {render_mode!r}")
+        """``arguments`` are the puzzle's parameters; ValueError for a value that it does not accept.
+
+        ImportError for ``render_mode="rgb_array"`` without Pillow.
+        """
+        check_render_mode(render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
         # Spaces hold a generator for sampling: every environment has its own.
         self.observation_space = deepcopy(self.puzzle.observation_space)  # type: ignore[arg-type]
@@ -79,7 +85,7 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         info.update(zip(self.puzzle.numbers, out.numbers.ravel().tolist(), strict=True))
         info["is_success"] = out.flags.item(SUCCESS)
         if self.render_mode == "human":
-            print(self._text(), flush=True)
+            print(self.render_as("ansi"), flush=True)
         return out.obs.reshape(self._shape).copy(), info
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -104,15 +110,20 @@ class PuzzleEnv(gymnasium.Env[NDArray[np.uint8], int]):
         self._batch.look(self._out)
         self._over = self._batch.is_over()
 
-    def render(self) -> str | None:
-        """The game as text (``"ansi"``); ``"human"`` printed it already."""
+    def render(self) -> Drawn | None:
+        """The game in the environment's ``render_mode``, see ``render_as``; ``"human"`` printed it already."""
         if self.render_mode is None:
             gymnasium.logger.warn('render() needs a render_mode, such as gymnasium.make(..., render_mode="ansi")')
-        if self.render_mode != "ansi":
+        if self.render_mode in (None, "human"):
             return None
+        return self.render_as(self.render_mode)
+
+    def render_as(self, mode: str) -> Drawn:
+        """The game as text (``"ansi"``) or as a picture (``"rgb_array"``: uint8 ``[height, width, 3]``, a fresh one).
+
+        Whatever the environment's own ``render_mode`` is. ValueError for another mode, ImportError without Pillow.
+        """
+        draw = drawer(self.puzzle, mode)
         if not self._started:
             raise ResetNeeded("there is nothing to render yet: call reset() first")
-        return self._text()
-
-    def _text(self) -> str:
-        return self.puzzle.ansi(self._batch.rows[0])
+        return draw(self._batch.rows[0])

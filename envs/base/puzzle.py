@@ -89,6 +89,7 @@ class Puzzle:
     to_state: Callable[[Row], Any]
     from_state: Callable[[Any, Row], None]
     ansi: Callable[[Row], str]
+    image: Callable[[Row], NDArray[np.uint8]]  # [height, width, 3], fresh on each call
     phases: Mapping[str, Phase] = field(default_factory=dict)  # parts of a step, for measuring
     board_types: tuple[type, ...] = field(default=(str, Mapping))
 

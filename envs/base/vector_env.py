@@ -16,6 +16,7 @@ from ..common.rng import check_seed, seed_words
 from ..common.rows import SUCCESS, TERMINATED, TRUNCATED, WAS_LEGAL
 from .batch import Batch, Outcome
 from .puzzle import Puzzle
+from .render_modes import Drawn, check_render_mode, drawer
 
 Infos = dict[str, Any]
 
@@ -24,7 +25,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
     """N games stepped together; equal, step for step, to ``SyncVectorEnv`` over N single environments."""
 
     puzzle: ClassVar[Puzzle]
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
 
         Args:
             num_envs: number of games, N.
-            render_mode: None or ``"ansi"``.
+            render_mode: None, ``"ansi"`` or ``"rgb_array"`` (ImportError without Pillow).
             max_episode_steps: steps after which a game is truncated; None or -1 for no limit.
             autoreset_mode: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as in Gymnasium.
             copy: False to get the same arrays from every step, overwritten by the next one: read them, do not keep them
@@ -53,8 +54,7 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
             raise ValueError(f"num_envs must be at least 1, not {num_envs}")
         if num_threads is not None and num_threads < 1:
             raise ValueError(f"num_threads must be at least 1, or None for one per core, not {num_threads}")
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']} or None, not {render_mode!r}")
+        check_render_mode(render_mode, self.metadata["render_modes"])
         self.num_envs, self.render_mode = num_envs, render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
@@ -253,10 +253,10 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
         self._set_ended(self._batch.over() | late)
         self._has_dead, self._started = False, True
 
-    def render(self) -> tuple[str, ...] | None:
-        """The games as text, one string each (``render_mode="ansi"``)."""
+    def render(self) -> tuple[Drawn, ...] | None:
+        """Each game as text (``"ansi"``) or as a picture (``"rgb_array"``: uint8 ``[height, width, 3]``)."""
         if self.render_mode is None:
             return None
         if not self._started:
             raise ResetNeeded("there is nothing to render yet: call reset() first")
-        return tuple(self.puzzle.ansi(row) for row in self._batch.rows)
+        return tuple(map(drawer(self.puzzle, self.render_mode), self._batch.rows))

@@ -1,1 +1,1 @@
-"""Leaves that every puzzle may use: compilation, random numbers, cards, terminal text."""
+"""Leaves that every puzzle may use: compilation, random numbers, cards, terminal text, pictures."""

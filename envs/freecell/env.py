@@ -11,6 +11,7 @@ from ..base.vector_env import PuzzleVectorEnv
 from . import rules
 from .deals import MAX_DEAL, MAX_START_RANK, RANDOM_DEALS, check_deal, check_whole
 from .observation import ACTION_SPACE, NUMBERS, OBSERVATION_SPACE
+from .picture import image
 from .rendering import ansi
 from .state import WORDS, State, check_board, from_state, pack_board, to_state
 
@@ -52,6 +53,7 @@ PUZZLE = Puzzle(
     to_state=to_state,
     from_state=from_state,
     ansi=ansi,
+    image=image,
     phases={
         "move": Phase(rules.move_rows, "actions"),
         "safe cards": Phase(rules.autoplay_rows, "mask"),
@@ -103,7 +105,8 @@ class FreeCellEnv(PuzzleEnv):
     | `is_success` | bool | won |
 
     ## Arguments
-    * `render_mode`: None, `"ansi"` (render() returns text) or `"human"` (printed after every step).
+    * `render_mode`: None, `"ansi"` (render() returns text), `"human"` (the text, printed after every step) or
+      `"rgb_array"` (render() returns a picture, uint8 `[512, 400, 3]`; needs Pillow).
     * `deal=None`: a number from 1 to 2^31 - 1: always that deal.
     * `deal_range=(1, 32000)`: random deals are drawn from these numbers.
     * `autoplay=True`: send safe cards home after every move.

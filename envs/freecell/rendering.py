@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,35 +27,64 @@ def _suit_text(suit: int) -> str:
     return letter + _SYMBOLS[letter]
 
 
-def card_text(x: int) -> str:
-    """A card of the observation (id + 1) as four columns, such as ``"10H♥"`` or `` " 2C♣"``; nothing is blank."""
+def card_text(x: int, style: str = "") -> str:
+    """A card of the observation (id + 1) as four columns, such as ``"10H♥"`` or `` " 2C♣"``; nothing is blank.
+
+    ``style``: an SGR code to add, such as ``"7"`` for reverse video.
+    """
     if x == 0:
-        return "    "
+        return term.paint("    ", style)
     rank, suit = divmod(x - 1, 4)
     name = "10" if RANKS[rank] == "T" else " " + RANKS[rank]
-    return term.paint(name + _suit_text(suit), "1;31" if suit in RED else "1;37")
+    colour = "1;31" if suit in RED else "1"
+    return term.paint(name + _suit_text(suit), f"{colour};{style}" if style else colour)
 
 
-def _foundation(suit: int, count: int) -> str:
+def _foundation(suit: int, count: int, style: str) -> str:
     if count:
-        return card_text((count - 1) * 4 + suit + 1)
-    return term.paint(" -" + _suit_text(suit), "2")
+        return card_text((count - 1) * 4 + suit + 1, style)
+    return term.paint(" -" + _suit_text(suit), f"2;{style}" if style else "2")
+
+
+def _line(texts: list[str], marked: Collection[int]) -> str:
+    """Texts of four columns each with a column before, between and after them, where marks are brackets."""
+    gaps = ["]" if i - 1 in marked else " " for i in range(len(texts) + 1)]
+    for i in marked:
+        gaps[i] = "["
+    pairs = zip(gaps, [*texts, ""], strict=True)
+    return "".join(gap + text for gap, text in pairs)
+
+
+def table_lines(board: NDArray[np.uint8], marked: Collection[tuple[int, int]] = ()) -> list[str]:
+    """A ``(20, 8)`` board, cells and foundations above the columns, as lines of at most 41 columns.
+
+    ``marked``: squares (row, column) of the board to point out, in brackets and in reverse video.
+    """
+    rows = [[column for row, column in marked if row == at] for at in range(len(board))]
+    styles = [["7" if column in row else "" for column in range(COLUMNS)] for row in rows]
+    cells = [
+        card_text(x, style) if x else term.paint(_EMPTY, style)
+        for x, style in zip(board[0, :CELLS], styles[0], strict=False)
+    ]
+    home = [_foundation(suit, n, styles[0][CELLS + suit]) for suit, n in enumerate(home_counts(board))]
+    left = _line(cells, [column for column in rows[0] if column < CELLS])
+    right = _line(home, [column - CELLS for column in rows[0] if column >= CELLS])
+    lines = [
+        "   a    b    c    d    " + "home".center(18).rstrip(),
+        (left + right).rstrip(),
+        "",
+        "".join(f"   {c + 1} " for c in range(COLUMNS)).rstrip(),
+    ]
+    depth = max(int(column_lengths(board).max()), *(row for row, _ in marked), 1)
+    for cards, style, marks in zip(board[1 : depth + 1].tolist(), styles[1:], rows[1:], strict=False):
+        texts = [card_text(x, code) for x, code in zip(cards, style, strict=True)]
+        lines.append(_line(texts, marks).rstrip())
+    return lines
 
 
 def ansi(row: NDArray[np.uint64]) -> str:
     """The table of a state row: status, cells and foundations above the columns; 40 columns wide."""
     board = squares(row)
-    counts = home_counts(board)
-    cells = " ".join(card_text(x) if x else _EMPTY for x in board[0, :CELLS].tolist())
-    home = " ".join(_foundation(suit, count) for suit, count in enumerate(counts))
     name = f"deal {int(row[DEAL])}" if row[DEAL] else "set position"
-    lines = [
-        f"{name}  moves {int(row[MOVES])}  home {sum(counts)}",
-        "  a    b    c    d    " + "home".center(18).rstrip(),
-        f"{cells}  {home}",
-        "",
-        "".join(f"  {c + 1}  " for c in range(COLUMNS)).rstrip(),
-    ]
-    depth = max(int(column_lengths(board).max()), 1)
-    lines += [" ".join(card_text(x) for x in cards).rstrip() for cards in board[1 : depth + 1].tolist()]
-    return "\n".join(lines)
+    status = f"{name}  moves {int(row[MOVES])}  home {sum(home_counts(board))}"
+    return "\n".join([status, *(line[1:] for line in table_lines(board))])

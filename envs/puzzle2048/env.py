@@ -12,6 +12,7 @@ from ..base.puzzle import Parameter, Phase, Puzzle, flag
 from ..base.vector_env import PuzzleVectorEnv
 from . import rules
 from .observation import ACTION_SPACE, NUMBERS, OBSERVATION_SPACE
+from .picture import image
 from .rendering import ansi
 from .state import WORDS, State, check_position, from_state, pack_board, to_state
 
@@ -40,6 +41,7 @@ PUZZLE = Puzzle(
     to_state=to_state,
     from_state=from_state,
     ansi=ansi,
+    image=image,
     phases={
         "move": Phase(rules.move_rows, "actions"),
         "spawn": Phase(rules.spawn_rows, "actions"),
@@ -86,7 +88,8 @@ class Puzzle2048Env(PuzzleEnv):
     | `is_success` | bool | 2048 or more has been reached |
 
     ## Arguments
-    * `render_mode`: None, `"ansi"` (render() returns text) or `"human"` (printed after every step).
+    * `render_mode`: None, `"ansi"` (render() returns text), `"human"` (the text, printed after every step) or
+      `"rgb_array"` (render() returns a picture, uint8 `[464, 400, 3]`; needs Pillow).
     * `terminate_on_win=False`: end the episode at the tile 2048.
     * `prob_four=0.1`: probability that a spawned tile is a 4.
 

@@ -37,10 +37,15 @@ def _line(exponents: list[int]) -> str:
     return "|" + "|".join(cells) + "|"
 
 
-def ansi(row: NDArray[np.uint64]) -> str:
-    """The board of a state row with its score, 9 lines of 37 columns."""
+def board_lines(board: NDArray[np.uint8]) -> list[str]:
+    """``(4, 4)`` exponents as 9 lines of 37 columns."""
     rule = "+" + "+".join(["-" * WIDTH] * SIDE) + "+"
-    lines = [f"score {int(row[SCORE])}", rule]
-    for exponents in unpack_board(row).tolist():
+    lines = [rule]
+    for exponents in board.tolist():
         lines += [_line(exponents), rule]
-    return "\n".join(lines)
+    return lines
+
+
+def ansi(row: NDArray[np.uint64]) -> str:
+    """The score of a state row above its board, 10 lines of 37 columns."""
+    return "\n".join([f"score {int(row[SCORE])}", *board_lines(unpack_board(row))])

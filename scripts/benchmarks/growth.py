@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from ...envs.base.vector_env import PuzzleVectorEnv
 from ...envs.puzzle2048.state import MAX_SUM
 from .rounds import Case, Result
 from .stepping import Batch
+
+if TYPE_CHECKING:  # matplotlib is imported when the picture is drawn
+    from matplotlib.figure import Figure
 
 Rows = NDArray[np.uint64]
 UNIT = "ns/step"
@@ -96,27 +99,25 @@ _AXES = {  # section: (title, what is counted along the axis)
 }
 
 
-def draw(results: Sequence[Result], path: Path) -> None:
+def draw(results: Sequence[Result]) -> Figure:
     """The picture: every curve of every puzzle, with its spread."""
-    import matplotlib
+    from .. import _plotting
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(_AXES), figsize=(14, 4.2), constrained_layout=True)
+    figure = _plotting.new_figure((14, 4.0))
+    axes = figure.subplots(1, len(_AXES))
+    ids = list(dict.fromkeys(result.case.env_id for result in results))
     for axis, (section, (title, label)) in zip(axes, _AXES.items(), strict=True):
-        for i, env_id in enumerate(dict.fromkeys(result.case.env_id for result in results)):
+        for i, env_id in enumerate(ids):
             mine = [r for r in results if (r.case.section, r.case.env_id) == (section, env_id)]
-            at = [int(r.case.name) for r in mine]
+            at, style = [int(r.case.name) for r in mine], _plotting.style(i)
             low, high = [min(r.samples) for r in mine], [max(r.samples) for r in mine]
-            axis.plot(at, [r.median for r in mine], marker="o", color=f"C{i}", label=env_id)
-            axis.fill_between(at, low, high, alpha=0.2, color=f"C{i}")
+            axis.plot(at, [r.median for r in mine], **style)
+            axis.fill_between(at, low, high, alpha=_plotting.FAINT, color=style["color"], linewidth=0)
         axis.set(title=title, xlabel=label, ylabel="ns per step (median, range)")
-        axis.grid(alpha=0.3)
+        _plotting.clean(axis)
     axes[0].set(xscale="log", yscale="log")
     axes[2].set_xscale("log", base=2)
     for axis in axes[1:]:
         axis.set_ylim(bottom=0)
-    axes[0].legend()
-    figure.savefig(path, dpi=100, format="png")
-    pyplot.close(figure)
+    _plotting.legend(figure, ids)
+    return figure

@@ -6,10 +6,16 @@ import io
 import json
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from puzzlegym.agents.evaluation import Evaluation, Rate
+from PIL import Image
+from puzzlegym import PUZZLES
+from puzzlegym.agents.evaluation import Evaluation, Played, Rate
+from puzzlegym.scripts import _comparison, _plotting
 from puzzlegym.scripts import evaluate as command
 from puzzlegym.scripts.cli import main
 from rich.console import Console
@@ -137,3 +143,123 @@ def test_agents_are_shown_by_their_last_part(path: str, shown: str) -> None:
 )
 def test_percentages_never_round_to_certainty(share: float, shown: str) -> None:
     assert command.percent(share) == shown
+
+
+# The picture
+
+
+def shown_in(figure: Any) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def compared(agents: int, env_id: str = "Puzzle2048-v0") -> list[Evaluation]:
+    """Results of agents, each ten times as good as the one before, with their games."""
+    names = ["512", "1024"] if env_id == "Puzzle2048-v0" else ["win"]
+    found = []
+    for i in range(agents):
+        scores = np.array([1.0, 2.0, 2.0, 5.0]) * (10**i)
+        games = Played(scores, np.ones(4, np.int64), np.zeros(4, np.int64), np.zeros((4, len(names)), np.bool_), 1.0)
+        mean, rates = float(scores.mean()), dict.fromkeys(names, 0.1 * (i + 1))
+        changes = {"score_mean": mean, "score_ci95": (mean / 2, mean * 2), "played": games, "env_id": env_id}
+        found.append(result(f"runs/_agent${i}$", rates, **changes))
+    return found
+
+
+def drawn(results: list[Evaluation]) -> Any:
+    names = _plotting.apart([one.agent for one in results])
+    return _comparison.draw(results, names, command.shown_rates(results))
+
+
+def test_share_of_games_with_at_least_a_score() -> None:
+    scores = np.array([5.0, 2.0, 1.0, 2.0])
+    values, shares = _comparison.profile(scores)
+    assert values.tolist() == [1, 2, 5]
+    assert shares.tolist() == [1, 0.75, 0.25]
+    assert shares.tolist() == [float(np.mean(scores >= value)) for value in values]
+
+
+@pytest.mark.parametrize("env_id", PUZZLES)
+@pytest.mark.parametrize("agents", [1, 2, 6, 10])
+def test_numbers_behind_the_picture(agents: int, env_id: str, tmp_path: Path) -> None:
+    results = compared(agents, env_id)
+    figure = drawn(results)
+    left, right = figure.axes
+    curves = [line for line in left.get_lines() if line.get_drawstyle() == "steps-pre"]
+    assert len(curves) == agents
+    for i, line in enumerate(curves):
+        np.testing.assert_allclose(line.get_xdata(), [1, *(np.array([1, 2, 5]) * 10**i)])
+        np.testing.assert_allclose(line.get_ydata(), [1, 1, 0.75, 0.25])
+        mean, _, (arms,) = left.containers[i]
+        assert (mean.get_xdata(), mean.get_ydata()) == ([2.5 * 10**i], [0.25])
+        np.testing.assert_allclose(arms.get_segments()[0][:, 0], [1.25 * 10**i, 5 * 10**i])
+        points, _, (arms,) = right.containers[i]
+        np.testing.assert_allclose(points.get_xydata()[:, 1], [rate.value for rate in results[i].rates.values()])
+        np.testing.assert_allclose(arms.get_segments()[0][:, 1], results[i].rates[command.shown_rates(results)[0]].ci95)
+        assert line.get_color() == points.get_color()
+    assert shown_in(figure) == [f"_agent${i}$" for i in range(agents)]
+    assert figure.get_suptitle() == f"{env_id}: 1,000 games, seed 0"
+    assert left.get_xscale() == ("log" if env_id == "Puzzle2048-v0" else "linear")
+    _plotting.save(figure, tmp_path / "x.png")
+    with Image.open(tmp_path / "x.png") as picture:
+        assert 1000 < picture.width < 2500
+        assert 500 < picture.height < 1000
+
+
+def test_points_of_a_rate_stand_side_by_side() -> None:
+    right = drawn(compared(3)).axes[1]
+    at = np.array([points.get_xdata() for points, _, _ in right.containers])
+    assert np.all(np.diff(at, axis=0) > 0)
+    assert np.all(np.abs(at - np.round(at)) < 0.5)
+
+
+@pytest.mark.parametrize("json_too", [False, True])
+def test_a_picture_of_games_played(json_too: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.svg"
+    argv = ["evaluate", "FreeCell-v0", "--agent", "random", "greedy", "--episodes", "8", "--plot", str(out)]
+    assert main([*argv, *["--json"] * json_too]) == 0
+    text, err = capsys.readouterr()
+    if json_too:
+        assert len(json.loads(text)) == 2
+    assert (err if json_too else text.splitlines()[-1] + "\n") == f"Plot in {out}\n"
+    assert ElementTree.parse(out).getroot().tag.endswith("svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.svg"]
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [("x.txt", "png, "), ("x", "png, "), ("no/x.png", "No such file"), ("folder.png", "Is a directory")],
+)
+def test_a_wrong_picture_is_refused_before_the_games(
+    out: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "evaluate", lambda *_, **__: pytest.fail("it played"))
+    (tmp_path / "folder.png").mkdir()
+    assert main(["evaluate", "FreeCell-v0", "--agent", "random", "--plot", str(tmp_path / out)]) == 2
+    text, err = capsys.readouterr()
+    assert (text, err.count("\n")) == ("", 1)
+    assert str(tmp_path / out) in err
+    assert words in err
+
+
+def test_no_picture_no_matplotlib_needed() -> None:
+    code = "import sys; sys.modules['matplotlib'] = None; from puzzlegym.scripts.cli import main; sys.exit(main())"
+    argv = [sys.executable, "-c", code, "evaluate", "FreeCell-v0", "--agent", "random", "--episodes", "2"]
+    assert subprocess.run(argv, capture_output=True, text=True).returncode == 0
+    done = subprocess.run([*argv, "--plot", "x.png"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith('matplotlib is not installed: pip install "puzzlegym[train]"\n')
+
+
+def test_after_ctrl_c_the_agents_that_have_played_are_shown(capsys, monkeypatch):
+    inner = command.evaluate
+
+    def interrupted(env_id, player, *args, **kwargs):
+        if player.name == "greedy":
+            raise KeyboardInterrupt
+        return inner(env_id, player, *args, **kwargs)
+
+    monkeypatch.setattr(command, "evaluate", interrupted)
+    assert main(["evaluate", "Puzzle2048-v0", "--agent", "random", "greedy", "--episodes", "5", "--json"]) == 130
+    out, err = capsys.readouterr()
+    assert json.loads(out)["agent"] == "random"
+    assert err == "puzzlegym evaluate: stopped\n"

@@ -1,0 +1,81 @@
+"""The log of a training run: a row of running figures after each rollout, as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import AgentError
+
+FILE = "log.csv"
+RECENT = 500  # ended games that the running figures speak of
+_STEPS, _SECONDS = "steps", "seconds"
+
+# Running figures by puzzle: name -> how to read it from the last infos of ended games.
+FIGURES: dict[str, dict[str, Callable[[dict[str, Any]], float]]] = {
+    "Puzzle2048-v0": {
+        "score": lambda info: info["score"],
+        "512": lambda info: info["max_tile"] >= 512,
+        "1024": lambda info: info["max_tile"] >= 1024,
+        "2048": lambda info: info["max_tile"] >= 2048,
+    },
+    "FreeCell-v0": {"home": lambda info: info["cards_home"], "win": lambda info: info["is_success"]},
+}
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log of N rows: steps rise strictly; seconds of training, figures by name (all float64 ``[N]``)."""
+
+    steps: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    figures: Mapping[str, NDArray[np.float64]]
+
+
+def append(folder: Path, steps: int, seconds: float, figures: Mapping[str, float]) -> None:
+    """Add a row to the log in ``folder``, which begins with the first one."""
+    path, row = folder / FILE, {_STEPS: steps, _SECONDS: round(seconds, 1), **figures}
+    fresh = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(row))
+        if fresh:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def read(folder: Path) -> Log:
+    """The log in ``folder``, also of a run that goes on or was killed: rows half written are left out, and so are
+    those of steps that were trained again after a resumption. Raises AgentError where there is no log, or no row.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        raise AgentError(f"no run at {folder}: expected a folder with {FILE}, that train wrote")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    names, *lines = [line.split(",") for line in text[: text.rfind("\n") + 1].splitlines()] or [[]]
+    if names and (names[:2] != [_STEPS, _SECONDS] or len(names) < 3):
+        raise AgentError(f"{path} is not the log of a run: it should begin with {_STEPS},{_SECONDS} and figures")
+    rows = [row for line in lines if (row := _numbers(line)) and len(row) == len(names)]
+    if not rows:
+        raise AgentError(f"{path} has no figures yet: no game has ended")
+    steps, seconds, *columns = _last_of_each(np.array(rows)).T
+    return Log(steps, seconds, dict(zip(names[2:], columns, strict=True)))
+
+
+def _numbers(cells: list[str]) -> list[float] | None:
+    try:
+        return [float(cell) for cell in cells]
+    except ValueError:
+        return None
+
+
+def _last_of_each(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Without the rows that a later one of fewer or equal steps replaces."""
+    least_from_here = np.minimum.accumulate(rows[::-1, 0])[::-1]
+    least_after = np.append(least_from_here[1:], np.inf)
+    return rows[rows[:, 0] < least_after]
