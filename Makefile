@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
-.PHONY: demo test test-interpreted test-floor check lint bench peers bench-peers clean wheel
+.PHONY: demo pictures test test-interpreted test-floor check lint bench peers bench-peers clean wheel
 
 $(BIN)/.installed: pyproject.toml .ci/constraints.txt
 	@echo "Setting up $(VENV) (once) ..."
@@ -40,6 +40,15 @@ check: lint test
 
 bench: $(BIN)/.installed
 	@$(BIN)/puzzlegym bench
+
+pictures: $(BIN)/.installed ## the pictures of the README (ten minutes, three trainings of two)
+	@for seed in 0 1 2; do \
+	    test -d runs/curves/seed-$$seed || \
+	        $(BIN)/puzzlegym train Puzzle2048-v0 --minutes 2 --seed $$seed --out runs/curves/seed-$$seed || exit 1; \
+	done
+	@$(BIN)/puzzlegym plot runs/curves/* --y score 1024 --out docs/curves.png
+	@$(BIN)/puzzlegym watch Puzzle2048-v0 --agent expectimax --seed 1 --delay 0 --record docs/2048.png > /dev/null
+	@$(BIN)/puzzlegym replay docs/deal-1.txt --delay 0.4 --record docs/freecell.gif > /dev/null
 
 PEERS := gymnasium-2048==0.1.2 jumanji==1.1.2 open-spiel==2.0.2 pgx==2.6.0
 

@@ -41,6 +41,7 @@ COMMANDS: dict[str, Command] = {
     "evaluate": Command("evaluate", "Evaluate", "Play held-out games with one or several agents and compare them."),
     "plot": Command("plot", "Plot", "Draw the learning curves of training runs."),
     "watch": Command("watch", "Watch", "Watch an agent play one game in the terminal, and record it."),
+    "play": Command("play", "Play", "Play by hand, with hints, undo and a game that saves itself."),
     "replay": Command("replay", "Replay", "Play a game of FreeCell from a file and check its moves."),
     "bench": Command("bench", "Bench", "Measure how many steps a second the environments make here."),
 }
