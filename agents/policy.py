@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from ..envs.common.rng import Streams
 from ..envs.registry import PUZZLES
 from .errors import AgentError
+from .saved import load_card
 
 Observations = NDArray[np.uint8]
 Masks = NDArray[np.bool_]
@@ -45,27 +48,41 @@ AGENTS: dict[str, dict[str, str]] = {
     "FreeCell-v0": {"greedy": "baselines:GreedyFreeCell"},
 }
 
+# What a saved agent was trained by -> function that loads it to play (torch is imported with the first one).
+LOADERS = {"masked PPO": "ppo:load_policy", "n-tuple TD": "ntuple_training:load_player"}
+
 
 def named_agents(env_id: str) -> dict[str, str]:
     """The agents that have a name for this puzzle, each with its factory (``module:attribute``)."""
     return ANY_PUZZLE | AGENTS.get(env_id, {})
 
 
-def load(env_id: str, name_or_path: str) -> Policy:
+def load(env_id: str, name_or_path: str, depth: int | None = None) -> Policy:
     """The agent of that name for this puzzle, or the trained agent saved at that path (a run folder or a ``.zip``).
 
-    A name goes before a path: write ``./random`` for a folder called ``random``. Raises ValueError for an unknown
-    puzzle or agent, and its subclass ``AgentError`` for a file that is no agent of this puzzle.
+    A name goes before a path: write ``./random`` for a folder called ``random``. ``depth``: how many moves ahead an
+    agent that searches looks (default: its own). Raises ValueError for an unknown puzzle or agent and for a depth that
+    the agent has no use for, and its subclass ``AgentError`` for a file that is no agent of this puzzle.
     """
     check_id(env_id)
-    factory = named_agents(env_id).get(name_or_path)
-    if factory is not None:
-        return _build(factory)
     path = Path(name_or_path).expanduser()
-    if name_or_path and path.exists():
-        return _load_trained(path, env_id)
+    if factory := named_agents(env_id).get(name_or_path):
+        make: Callable[..., Policy] = _attribute(factory)
+        known: tuple[Any, ...] = ()
+    elif name_or_path and path.exists():
+        make, known = _loader(path, env_id), (path, env_id)
+    else:
+        raise _unknown(env_id, name_or_path)
+    if depth is None:
+        return make(*known)
+    if "depth" not in signature(make).parameters:
+        raise ValueError(f"{name_or_path} does not search, so it has no depth")
+    return make(*known, depth=depth)
+
+
+def _unknown(env_id: str, name_or_path: str) -> ValueError:
     names = ", ".join(named_agents(env_id))
-    raise ValueError(f"unknown agent {name_or_path!r} for {env_id}: use {names} or a path to a trained agent")
+    return ValueError(f"unknown agent {name_or_path!r} for {env_id}: use {names} or a path to a trained agent")
 
 
 def check_id(env_id: str) -> None:
@@ -74,14 +91,16 @@ def check_id(env_id: str) -> None:
         raise ValueError(f"unknown environment {env_id!r}: use {' or '.join(PUZZLES)}")
 
 
-def _build(factory: str) -> Policy:
-    module, _, attribute = factory.partition(":")
-    return cast(Policy, getattr(import_module(f".{module}", __package__), attribute)())
+def _attribute(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(f".{module}", __package__), attribute)
 
 
-def _load_trained(path: Path, env_id: str) -> Policy:
+def _loader(path: Path, env_id: str) -> Callable[..., Policy]:
+    """What loads the trained agent at ``path``."""
     if path.is_dir() and not (path / "agent.zip").is_file():
         raise AgentError(f"{path} is a folder without a trained agent: agent.zip is missing")
-    from .ppo import load_policy  # imports torch
-
-    return cast(Policy, load_policy(path, env_id))
+    algorithm = load_card(path, env_id).get("algorithm")
+    if algorithm not in LOADERS:
+        raise AgentError(f"{path} was trained by {algorithm!r}, which this version does not know")
+    return cast("Callable[..., Policy]", _attribute(LOADERS[algorithm]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -20,29 +21,30 @@ FORMAT = "puzzlegym-agent-1"
 FILE = "agent.zip"
 _CARD, _WEIGHTS, _TRAINER = "card.json", "weights.npz", "trainer.npz"
 
+_LARGE = 32 << 20  # bytes
+
 Arrays = Mapping[str, NDArray[Any]]
 
 # What reading a file that is no agent, or a damaged one, may raise (RuntimeError: an encrypted zip, say).
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError)
 
 
-def _npz(arrays: Arrays) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
+def _write_arrays(file: zipfile.ZipFile, name: str, arrays: Arrays) -> None:
+    """A member of arrays, without a copy in memory; large ones are not compressed, which would take too long."""
+    member = zipfile.ZipInfo(name, time.localtime()[:6])
+    large = sum(array.nbytes for array in arrays.values()) > _LARGE
+    member.compress_type = zipfile.ZIP_STORED if large else zipfile.ZIP_DEFLATED
+    with file.open(member, "w", force_zip64=large) as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
 def save(path: Path, card: Mapping[str, Any], weights: Arrays, trainer: Arrays) -> None:
     """Write an agent. Raises OSError (disk full, not writable) with the old file untouched."""
-    members: dict[str, str | bytes] = {
-        _CARD: json.dumps({"format": FORMAT, **card}, indent=1),
-        _WEIGHTS: _npz(weights),
-        _TRAINER: _npz(trainer),
-    }
     try:
         with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-            for name, content in members.items():
-                file.writestr(name, content)
+            file.writestr(_CARD, json.dumps({"format": FORMAT, **card}, indent=1))
+            _write_arrays(file, _WEIGHTS, weights)
+            _write_arrays(file, _TRAINER, trainer)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk does not say which file
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections import deque
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -15,48 +13,17 @@ import tensorboard  # noqa: F401  (missing, it is an ImportError here, but a fai
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
-from .. import __version__
 from . import logs, ppo, saved
 from .configs import PPOConfig
 from .curriculum import RankCurriculum
 from .errors import AgentError
+from .runs import Budget, Progress, Reporter, versions
 from .seeds import stream_seeds
 from .vec_env import SB3VecEnv
 from .wrapping import wrap_batch
 
 CHECKPOINT_SECONDS = 30.0
 TENSORBOARD = "tensorboard"
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How long a run goes on in all, resumptions included: steps, or seconds of training."""
-
-    steps: int | None = None
-    seconds: float | None = None
-
-    def fraction(self, steps: int, seconds: float) -> float:
-        """Share of the budget that is used up, 0..1."""
-        used = steps / self.steps if self.steps else seconds / (self.seconds or 1.0)
-        return min(1.0, used)
-
-
-@dataclass
-class Progress:
-    """What a run looks like from outside."""
-
-    steps: int = 0
-    seconds: float = 0.0
-    fraction: float = 0.0
-    rate: float = 0.0  # steps per second, of this session
-    figures: dict[str, float] = field(default_factory=dict)
-
-
-class Reporter(Protocol):
-    """Shows how a run goes on."""
-
-    def update(self, progress: Progress) -> None:
-        """Called about every step of the batch; must be quick."""
 
 
 def make_batch(config: PPOConfig) -> Any:
@@ -182,7 +149,7 @@ class Run:
             "seconds": round(self.progress.seconds, 1),
             "training_figures": {name: round(value, 4) for name, value in self.figures().items()},
             "curriculum": self.curriculum.state() if self.curriculum else None,
-            "versions": versions(),
+            "versions": _versions(),
         }
 
     def log(self) -> None:
@@ -226,13 +193,10 @@ class _Callback(BaseCallback):
             self.saved = time.perf_counter()
 
 
-def versions() -> dict[str, str]:
-    """What a result may depend on."""
+def _versions() -> dict[str, str]:
     import numba
     import sb3_contrib
     import stable_baselines3
     import torch
 
-    modules = (gymnasium, numba, np, sb3_contrib, stable_baselines3, torch)
-    named = {module.__name__: str(module.__version__) for module in modules}
-    return {"puzzlegym": __version__, "python": platform.python_version(), **named}
+    return versions(gymnasium, numba, np, sb3_contrib, stable_baselines3, torch)

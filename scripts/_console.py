@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import FrameType
 from typing import TextIO
 
@@ -20,12 +20,19 @@ _HOME, _CLEAR, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[2J", "\x1b[K", "\x1b[
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
 _QUIET_SECONDS = 15.0  # between lines of progress where there is no terminal
-_TERMINATED = 128 + signal.SIGTERM
+# Signals that end a program, and those that stop it until the user wants it back: not every system has all of them.
+_ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_STOP = getattr(signal, "SIGTSTP", None)
 
 
 def is_terminal(stream: TextIO) -> bool:
     """Can the stream show a picture in place?"""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun, such as ``1 move`` or ``1,204 moves``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 class Frames:
@@ -35,6 +42,7 @@ class Frames:
         """Write to ``stream``."""
         self.stream = stream
         self.in_place = is_terminal(stream)
+        self._shown: list[str] = []
 
     @property
     def width(self) -> int:
@@ -48,6 +56,7 @@ class Frames:
 
     def show(self, lines: list[str]) -> None:
         """Show one picture; what does not fit the terminal is cut off below."""
+        self._shown = lines
         if not self.in_place:
             self.stream.write(plain("\n".join(lines)).rstrip() + "\n\n")
         else:
@@ -62,13 +71,21 @@ class Frames:
         if not self.in_place:
             yield self
             return
-        with terminable():  # so that `finally` below runs
+        with terminable(), suspendable(self._leave, self._enter):  # so that `finally` below runs
             try:
-                self.stream.write(_HIDE_CURSOR + _NO_WRAP + _CLEAR)
+                self._enter()
                 yield self
             finally:
-                self.stream.write(_WRAP + _SHOW_CURSOR)
-                self.stream.flush()
+                self._leave()
+
+    def _enter(self) -> None:
+        self.stream.write(_HIDE_CURSOR + _NO_WRAP + _CLEAR)
+        if self._shown:
+            self.show(self._shown)
+
+    def _leave(self) -> None:
+        self.stream.write(_WRAP + _SHOW_CURSOR)
+        self.stream.flush()
 
 
 @contextmanager
@@ -84,8 +101,8 @@ def _handled(number: int, handler: Callable[[int, FrameType | None], None]) -> I
         signal.signal(number, before)
 
 
-def _exit(_signal: int, _frame: FrameType | None) -> None:
-    sys.exit(_TERMINATED)
+def _exit(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def _interrupt(_signal: int, frame: FrameType | None) -> None:
@@ -103,9 +120,33 @@ def interruptible() -> AbstractContextManager[None]:
     return _handled(signal.SIGINT, _interrupt)
 
 
-def terminable() -> AbstractContextManager[None]:
-    """Let SIGTERM end the program as an exception does: cleaning up."""
-    return _handled(signal.SIGTERM, _exit)
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM, and SIGHUP of a terminal that is closed, end the program as an exception does: cleaning up."""
+    with ExitStack() as stack:
+        for number in _ENDS:
+            stack.enter_context(_handled(number, _exit))
+        yield
+
+
+@contextmanager
+def suspendable(leave: Callable[[], None], enter: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-Z stop the program with the terminal as it was: ``leave`` before, ``enter`` when it goes on."""
+    if _STOP is None:
+        yield
+        return
+    outer = signal.getsignal(_STOP)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        leave()
+        if callable(outer):  # it has something to put back, too, and stops
+            outer(number, frame)
+        else:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        enter()
+
+    with _handled(_STOP, stop):
+        yield
 
 
 @contextmanager

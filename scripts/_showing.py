@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..envs.common.recording import Recording
-from ._console import Frames, terminable
+from ._console import Frames, counted, terminable
 
 Info = Mapping[str, Any]
 _SECONDS = 0.15  # between moves, on a terminal and in a recording
@@ -122,6 +122,12 @@ def moments(env: gymnasium.Env[Any, Any], choose: Choose, seed: int, setting: Ma
         number += 1
 
 
+def check_apart(record: Path | None, other: Path | None, name: str) -> None:
+    """Raise ValueError if the recording would take the place of another file."""
+    if record is not None and other is not None and record.resolve() == other.resolve():
+        raise ValueError(f"--record and {name} are the same file, {record}: choose another one")
+
+
 def checked_delay(delay: float | None) -> float | None:
     """``delay`` itself. Raises ValueError for a number that is no pause."""
     if delay is not None and not (math.isfinite(delay) and delay >= 0):
@@ -194,4 +200,4 @@ def _legal(names: list[str], width: int) -> list[str]:
 def ending(moment: Moment, words: Words) -> str:
     """The line after the last moment of a game."""
     why = "no legal move left" if moment.terminated else "stopped at the step limit"
-    return f"Over after {moment.number:,} moves: {words.outcome(moment.info, why)}."
+    return f"Over after {counted(moment.number, 'move')}: {words.outcome(moment.info, why)}."

@@ -18,9 +18,9 @@ PROGRAM = "puzzlegym"
 USAGE_ERROR = 2
 INTERRUPTED = 130
 
-# What `pip install "puzzlegym[train]"` brings, by import name.
-EXTRA = frozenset(
-    "PIL filelock matplotlib platformdirs rich sb3_contrib scipy stable_baselines3 tensorboard torch tqdm tyro".split()  # noqa: SIM905
+# Which extra brings what, by import name.
+EXTRAS = dict.fromkeys(("PIL", "filelock", "platformdirs", "rich", "scipy", "tyro"), "play") | dict.fromkeys(
+    ("matplotlib", "sb3_contrib", "stable_baselines3", "tensorboard", "torch", "tqdm"), "train"
 )
 
 
@@ -100,9 +100,9 @@ def _guarded(name: str, arguments: list[str]) -> int:
         return INTERRUPTED
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in EXTRA:
+        if package not in EXTRAS:
             raise
-        return _fail(program, f'{package} is not installed: pip install "puzzlegym[train]"')
+        return _fail(program, f'{package} is not installed: pip install "puzzlegym[{EXTRAS[package]}]"')
     except OSError as error:
         return _fail(program, f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, gymnasium.error.Error) as error:

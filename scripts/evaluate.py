@@ -36,6 +36,8 @@ class Evaluate:
     """Number of games."""
     seed: Annotated[int, tyro.conf.arg(metavar="S")] = 0
     """The games to play: same seed, same games."""
+    depth: Annotated[int | None, tyro.conf.arg(metavar="D", help_behavior_hint="(default: each agent's own)")] = None
+    """Moves that agents which search look ahead: expectimax, n-tuple networks."""
     start_rank: Annotated[int, tyro.conf.arg(metavar="R")] = 0
     """FreeCell only: cards up to this rank start at home (0: the numbered deals)."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -53,7 +55,7 @@ def run(options: Evaluate) -> int:
         from ._plotting import check  # loads matplotlib
 
         check(options.plot)
-    players = [(name, load(options.env_id, name)) for name in options.agent]
+    players = [(name, load(options.env_id, name, options.depth)) for name in options.agent]
     results: list[Evaluation] = []
     try:
         for name, player in players:
@@ -68,7 +70,7 @@ def _report(options: Evaluate, results: Sequence[Evaluation]) -> None:
     """Print the results, as a table or as JSON, and draw them."""
     if options.json:
         found = [result.to_json() for result in results]
-        print(json.dumps(found if len(found) > 1 else found[0], indent=2))
+        print(json.dumps(found if len(options.agent) > 1 else found[0], indent=2))
     else:
         show(results, Console())
     if options.plot:

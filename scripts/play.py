@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -42,10 +43,14 @@ def run(options: Play) -> int:
     check_id(options.env_id)
     if sys.stdin is None:
         raise ValueError("there is no input: play reads its keys from a terminal or a pipe")
+    if options.env_id not in _APPS:
+        raise ValueError(f"play is for {' and '.join(_APPS)}, not for {options.env_id}")
     app = _APPS[options.env_id](options, Frames(sys.stdout), Keys(sys.stdin))
-    with app.keys.open(), app.frames.open():
-        app.run(options.new)
-    print(app.farewell())
+    try:
+        with app.frames.open(), app.keys.open() if app.frames.in_place else nullcontext():
+            app.run(options.new)
+    finally:
+        print(app.farewell())
     return 0
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ..envs.freecell import Game, GameError, has_moves, is_won
 from ..envs.freecell.state import home_counts
-from ._showing import checked_delay, moments, recorded, show, words_of
+from ._console import counted
+from ._showing import check_apart, checked_delay, moments, recorded, show, words_of
 
 ENV_ID = "FreeCell-v0"
 
@@ -40,6 +41,7 @@ def run(options: Replay) -> int:
     """Show the game, return the exit code. Raises ValueError for a file that is no game, or at its first wrong move."""
     delay = checked_delay(options.delay)
     game = Game.load(options.file)
+    check_apart(options.record, options.file, "the game")
     try:
         if not options.check:
             _show(options, game, delay)
@@ -83,4 +85,4 @@ def _verdict(game: Game) -> str:
         how = "won, all 52 cards are home"
     else:
         how = f"{'' if has_moves(board) else 'no legal move left, '}{sum(home_counts(board))} of 52 cards are home"
-    return f"{'Over' if not has_moves(board) else 'Ends'} after {number:,} moves: {how}."
+    return f"{'Over' if not has_moves(board) else 'Ends'} after {counted(number, 'move')}: {how}."

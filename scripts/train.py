@@ -20,7 +20,8 @@ from ._console import is_terminal
 if TYPE_CHECKING:  # torch and rich are imported when a run begins
     from rich.progress import Progress as RichProgress
 
-    from ..agents.training import Progress, Run
+    from ..agents.runs import Progress
+    from ..agents.training import Run
 
 _LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
 _LARGEST_SEED = 2**32 - 1  # that NumPy's generator takes
@@ -76,7 +77,8 @@ def _open(args: Train) -> Run:
     if not 0 <= args.seed <= _LARGEST_SEED:
         raise ValueError(f"--seed must be from 0 to {_LARGEST_SEED:,}, not {args.seed}")
     from ..agents.configs import PPO_CONFIGS  # torch is imported from here on
-    from ..agents.training import Budget, Run
+    from ..agents.runs import Budget
+    from ..agents.training import Run
 
     given = args.minutes is not None or args.steps is not None
     budget = Budget(args.steps, args.minutes * 60 if args.minutes is not None else None)

@@ -22,7 +22,7 @@ from ..envs.common.files import check_place
 from ..envs.common.rng import Streams
 from ..envs.freecell import Game
 from ..envs.freecell.deals import CLASSIC_DEALS
-from ._showing import checked_delay, ending, moments, recorded, show, words_of
+from ._showing import check_apart, checked_delay, ending, moments, recorded, show, words_of
 
 FREECELL = "FreeCell-v0"
 _SEEDS = 1_000_000
@@ -41,6 +41,8 @@ class Watch:
     """The game to play: the first that 'evaluate --seed S' plays."""
     deal: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: by the seed)")] = None
     """FreeCell only: number of the deal, 1 to 1,000,000."""
+    depth: Annotated[int | None, tyro.conf.arg(metavar="D", help_behavior_hint="(default: the agent's own)")] = None
+    """Moves that an agent which searches looks ahead: expectimax, n-tuple networks."""
     delay: Annotated[
         float | None, tyro.conf.arg(metavar="SECONDS", help_behavior_hint="(default: 0.15 on a terminal, else 0)")
     ] = None
@@ -59,7 +61,7 @@ def run(options: Watch) -> int:
     _check_save(options)
     title = f"{options.env_id}, agent {options.agent}, seed {seed}"
     with recorded(options.record, delay, title) as recording:
-        player = _Player(load(options.env_id, options.agent), options.env_id, seed)
+        player = _Player(load(options.env_id, options.agent, options.depth), options.env_id, seed)
         made = gymnasium.make(options.env_id, render_mode="ansi", disable_env_checker=True)
         with closing(wrap_single(made, needed_by(player.policy))) as env, _saved(options, setting, player):
             words = words_of(options.env_id)
@@ -87,6 +89,7 @@ def _check_save(options: Watch) -> None:
     if options.save is not None:
         if options.env_id != FREECELL:
             raise ValueError(f"--save is for {FREECELL}: {options.env_id} has no notation for games")
+        check_apart(options.record, options.save, "--save")
         check_place(options.save)
 
 
@@ -98,7 +101,7 @@ def _saved(options: Watch, setting: Mapping[str, int], player: _Player) -> Itera
     finally:
         if options.save is not None:
             game = Game.of_actions(Game.of_deal(setting["deal"]).start, player.actions)
-            replace(game, fields={"Player": options.agent}).save(options.save)
+            replace(game, fields={"Player": " ".join(options.agent.split())}).save(options.save)
             print(f"Saved in {options.save}; 'puzzlegym replay {options.save}' plays it")
 
 

@@ -13,6 +13,11 @@ def card_name(card: int) -> str:
     return RANKS[card // 4] + SUITS[card % 4]
 
 
+def spoken_name(card: int) -> str:
+    """``card`` as people write it, with ``10`` for ``T``, e.g. ``"10S"``."""
+    return card_name(card).replace("T", "10")
+
+
 def card_id(name: str) -> int:
     """Two letters (any case, ``10`` for ``T`` allowed) as an id. Raises ValueError for anything else."""
     text = name.strip().upper().replace("10", "T")

@@ -34,7 +34,7 @@ def check_place(path: Path) -> None:
 
 def put_in_place(temporary: Path, path: Path) -> None:
     """Move a finished file to ``path`` in one step, its content on the disk first."""
-    with temporary.open("rb") as file:
+    with temporary.open("rb+") as file:  # Windows syncs only what may be written
         os.fsync(file.fileno())
     temporary.replace(path)
 

@@ -9,10 +9,10 @@
 
     3a 32 7a 3b 37 ...
 
-Instead of ``Deal:`` (or ``#617``, as other programs write it) a file may begin with ``Position:`` and the lines of a
-position, ``Foundations:`` and ``FC:`` first, up to a blank line. ``Autoplay: off`` is for games in which the player
-sends every card home. Any other ``Name: value`` line is kept. Moves may be numbered (``1.``) and broken into lines
-anywhere; upper and lower case, LF and CRLF line ends are the same.
+Instead of ``Deal:`` (or ``#617``, ``Game #617``, as other programs write it) a file may begin with ``Position:`` and
+the lines of a position, ``Foundations:`` and ``FC:`` first, up to a blank line. ``Autoplay: off`` is for games in which
+the player sends every card home. Any other ``Name: value`` line is kept. Moves may be numbered (``1.``) and broken
+into lines anywhere; upper and lower case, LF and CRLF line ends are the same.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from .notation import CellNames, format_move, normal_form, parse_move
 from .planning import apply
 from .state import POSITION_LABELS, State
 
-SUFFIX = ".txt"
 WIDTH = 80
 _SWITCH = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 _FIELD = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*:\s*(.*)")
 _NUMBER = re.compile(r"\d+[.)]")
+_DEAL = re.compile(r"(?:#|(?:ms |microsoft )?(?:deal|game)\s*[:#]?\s*#?\s*)([\d,]+)", re.IGNORECASE)
+_OWN_FIELDS = ("deal", "position", "autoplay", *POSITION_LABELS)
 _NO_START = "a FreeCell game begins with a line such as 'Deal: 617', or with 'Position:' and the lines of a position"
 
 
@@ -88,6 +89,21 @@ class Game:
     moves: tuple[str, ...] = ()
     autoplay: bool = True
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for fields that a file could not hold as they are."""
+        for name, value in self.fields.items():
+            line = f"{name}: {value}"
+            match = _FIELD.fullmatch(line.strip())
+            if (
+                not match
+                or match.groups() != (name, value)
+                or line.splitlines() != [line]
+                or name.lower() in _OWN_FIELDS
+            ):
+                raise ValueError(
+                    f"a field of a game is words and one line, such as Player: me, not {name!r}: {value!r}"
+                )
 
     @classmethod
     def of_deal(cls, deal: int, moves: Iterable[str] = (), autoplay: bool = True) -> Game:
@@ -168,13 +184,14 @@ class _Reader:
 
     def read(self, line: str, rest: Iterator[tuple[int, str]]) -> None:
         """Read a line; a position takes the ``rest`` up to a blank one."""
-        if match := re.fullmatch(r"#\s*(\d+)", line):
+        words = line.partition("#")[0].strip()
+        if match := _DEAL.fullmatch(line):
             self._begin(_deal(match[1]))
-        elif match := _FIELD.fullmatch(line.partition("#")[0].strip()):
-            self._field(match[1], match[2], rest)
+        elif match := _FIELD.fullmatch(line):
+            known = match[1].lower() in _OWN_FIELDS
+            self._field(match[1], words.partition(":")[2].strip() if known else match[2], rest)
         else:
-            words = line.partition("#")[0].split()
-            self.moves += [normal_form(word) for word in words if not _NUMBER.fullmatch(word)]
+            self.moves += [normal_form(word) for word in words.split() if not _NUMBER.fullmatch(word)]
 
     def _begin(self, start: State) -> None:
         if self.start is not None:
@@ -198,9 +215,10 @@ class _Reader:
 
 
 def _deal(text: str) -> State:
-    if not text.strip().isdecimal():
+    number = text.strip().replace(",", "")
+    if not number.isdecimal():
         raise ValueError(f"a deal is a number such as 617, not {text.strip()!r}")
-    return _dealt(int(text))
+    return _dealt(int(number))
 
 
 def _paragraph(lines: Iterator[tuple[int, str]]) -> Iterator[str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..common.cards import card_name
+from ..common.cards import card_name, spoken_name
 from .actions import CELL, HOME, decode_action, encode_action
-from .refusal import refusal
+from .refusal import refusal, run_length
 from .state import CELLS, COLUMNS, check_board, column_lengths
 
 _MOVE = re.compile(r"([1-8a-d])([1-8a-dh])(?:v(1[0-3]|[1-9a-d]))?")
 _LETTERS = "abcd"
+_QUOTED = 20  # characters of a wrong text that an error repeats
 
 
 def normal_form(text: str) -> str:
@@ -25,9 +26,14 @@ def normal_form(text: str) -> str:
     """
     match = _MOVE.fullmatch(text.strip().lower())
     if not match:
-        raise ValueError(f"{text.strip()!r} is no move: expected like 26, 26v4, 3a, b7 or 5h")
+        raise ValueError(f"{shortened(text.strip())!r} is no move: expected like 26, 26v4, 3a, b7 or 5h")
     source, destination, count = match.groups()
     return source + destination + (f"v{_count(count):x}" if count else "")
+
+
+def shortened(text: str) -> str:
+    """As much of a wrong text as an error repeats."""
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
 def _count(digits: str) -> int:
@@ -85,7 +91,7 @@ def parse_move(board: Any, text: str, names: CellNames | None = None) -> int:
     move = normal_form(text)
     source, destination, count = move[0], move[1], move[3:]
     cards = _movable(board, source, names)
-    to = _destination(destination, names)
+    to = CELL if source in _LETTERS and destination in _LETTERS else _destination(destination, names)
     lifted = _chosen(board, cards, to, _count(count) if count else None)
     action = encode_action(lifted - 1, to)
     if reason := refusal(board, action):
@@ -113,7 +119,7 @@ def _destination(letter: str, names: CellNames) -> int:
         return HOME
     if letter in _LETTERS:
         if (x := names.card(letter)) is not None and names.first_free():
-            raise ValueError(f"cell {letter} is taken by {card_name(x - 1)}: cell {names.first_free()} is free")
+            raise ValueError(f"cell {letter} is taken by {spoken_name(x - 1)}: cell {names.first_free()} is free")
         return CELL
     return int(letter) - 1
 
@@ -123,7 +129,8 @@ def _chosen(board: Any, cards: list[int], to: int, count: int | None) -> int:
     length = int(column_lengths(board)[to]) if to < COLUMNS else 0
     if to < COLUMNS and length and count is None:
         top = int(board[length, to])
-        fitting = [x for x in cards if (x - 1) // 4 == (top - 1) // 4 - 1]
+        run = cards[: run_length([x - 1 for x in cards])]
+        fitting = [x for x in run if (x - 1) // 4 == (top - 1) // 4 - 1]
         return fitting[0] if fitting else cards[0]
     count = 1 if count is None else count
     if not 1 <= count <= len(cards):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ..common.cards import RANKS, RED, SUITS, card_name
+from ..common.cards import RANKS, RED, SUITS, spoken_name
 from .actions import CELL, HOME, decode_action
 from .planning import legal_mask
 from .state import CELLS, COLUMNS, DEPTH, check_board, column_lengths, home_counts
@@ -24,7 +24,7 @@ def refusal(board: Any, action: int) -> str | None:
     Example:
         >>> from puzzlegym.envs.freecell import card_id, deal_board, encode_action
         >>> refusal(deal_board(1), encode_action(card_id("7C"), 1))
-        '7C is covered by 5 cards that make no run with it'
+        '7C is covered by 5 cards, and they make no run'
         >>> refusal(deal_board(1), encode_action(card_id("6C"), 1))
         '6C goes on a red 7, not on 9C'
     """
@@ -34,7 +34,7 @@ def refusal(board: Any, action: int) -> str | None:
         return None
     place = _place(board, card)
     if place is None:
-        return f"{card_name(card)} is home, and cards never come back from there"
+        return f"{spoken_name(card)} is home, and cards never come back from there"
     column, above = place
     if to == HOME:
         return _covered(card, above) or _not_next(board, card)
@@ -59,8 +59,11 @@ def colour(card: int) -> int:
     return int(card % len(SUITS) in RED)
 
 
-def _is_run(cards: list[int]) -> bool:
-    return all(under // 4 == on // 4 + 1 and colour(under) != colour(on) for under, on in pairwise(cards))
+def run_length(cards: list[int]) -> int:
+    """How many of a column's cards, the open one first, make its last run."""
+    pairs = pairwise(cards)
+    joined = (under // 4 == on // 4 + 1 and colour(under) != colour(on) for on, under in pairs)
+    return 1 + sum(1 for _ in takewhile(bool, joined))
 
 
 def _cards(count: int) -> str:
@@ -70,28 +73,28 @@ def _cards(count: int) -> str:
 def _covered(card: int, above: list[int]) -> str | None:
     if not above:
         return None
-    return f"{card_name(card)} is covered by {_cards(len(above))}: only the last card of a column goes there"
+    return f"{spoken_name(card)} is covered by {_cards(len(above))}: only the last card of a column goes there"
 
 
 def _not_next(board: NDArray[Any], card: int) -> str:
     suit = card % len(SUITS)
-    needed = card_name(home_counts(board)[suit] * len(SUITS) + suit)
-    return f"{card_name(card)} cannot go home yet: its foundation needs {needed} first"
+    needed = spoken_name(home_counts(board)[suit] * len(SUITS) + suit)
+    return f"{spoken_name(card)} cannot go home yet: its foundation needs {needed} first"
 
 
 def _to_cell(card: int, column: int | None, above: list[int]) -> str:
     if column is None:
-        return f"{card_name(card)} is in a cell already"
+        return f"{spoken_name(card)} is in a cell already"
     return _covered(card, above) or _CELLS_FULL
 
 
 def _to_column(board: NDArray[Any], column: int | None, cards: list[int], to: int) -> str:
-    name = card_name(cards[0])
+    name = spoken_name(cards[0])
     length = int(column_lengths(board)[to])
     if column == to:
         return f"{name} is in column {to + 1} already"
-    if not _is_run(cards):
-        return f"{name} is covered by {_cards(len(cards) - 1)} that make no run with it"
+    if run_length(cards[::-1]) < len(cards):
+        return f"{name} is covered by {_cards(len(cards) - 1)}, and they make no run"
     if length and (reason := _does_not_fit(cards[0], int(board[length, to]) - 1)):
         return reason
     if length + len(cards) > DEPTH:
@@ -103,12 +106,12 @@ def _does_not_fit(card: int, on: int) -> str | None:
     """Why ``card`` does not lie on ``on``: rank before colour."""
     rank = card // len(SUITS)
     if rank == len(RANKS) - 1:
-        return f"{card_name(card)} goes on no card: a king moves only to an empty column"
+        return f"{spoken_name(card)} goes on no card: a king moves only to an empty column"
     if on // len(SUITS) != rank + 1:
         wanted = RANKS[rank + 1].replace("T", "10")
-        return f"{card_name(card)} goes on a {COLOURS[1 - colour(card)]} {wanted}, not on {card_name(on)}"
+        return f"{spoken_name(card)} goes on a {COLOURS[1 - colour(card)]} {wanted}, not on {spoken_name(on)}"
     if colour(on) == colour(card):
-        return f"{card_name(card)} and {card_name(on)} are both {COLOURS[colour(card)]}: colours must alternate"
+        return f"{spoken_name(card)} and {spoken_name(on)} are both {COLOURS[colour(card)]}: colours must alternate"
     return None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from .._console import Frames
 from . import keys as k
 from .keys import Keys
-from .layout import BAD, BOLD, DIM, Note, arrange
+from .layout import BAD, BOLD, Note, arrange
 from .session import Session
 from .store import Records, SaveError, Store
 
@@ -34,7 +34,9 @@ class App(ABC):
         self.session, self.frames, self.keys = session, frames, keys
         self.store = Store(folder, session.env_id)
         self.records = Records(folder)
-        self.unsaved = ""  # why games are not saved
+        self.saves = False  # is the saved game ours?
+        self.unsaved = ""  # why the game is not saved
+        self.notice = ""  # what became of an older save
         self.message = Note("")
         self.asked: str | None = None  # the question that the next key answers
         self.confirmed: str | None = None  # the key that was pressed twice
@@ -67,6 +69,10 @@ class App(ABC):
     def is_done(self) -> bool:
         """Is there nothing to lose in the running game?"""
 
+    def is_finished(self) -> bool:
+        """Is the game at an end that nobody wants to go back to?"""
+        return False
+
     def is_typing(self) -> bool:
         """Is the player in the middle of a text, which Enter ends?"""
         return False
@@ -94,19 +100,20 @@ class App(ABC):
             self.store.release()
 
     def _pressed(self, key: str) -> None:
-        if key == k.ENTER and not self.keys.is_terminal and not self.is_typing():
+        if key == k.ENTER and not self.frames.in_place and not self.is_typing():
             return  # the end of a line that held a command
         asked, self.asked = self.asked, None
         if asked == _OFFER:
             self._answer_offer(key)
             return
         self.message = Note("")
-        self.confirmed = key if asked == key else None
+        self.confirmed = asked if asked == key.lower() else None
         self.press(key)
 
     def draw(self) -> None:
         """Show the game as it is; in a pipe only what is new."""
-        lines = arrange(self.board(), self._all_notes(), self.frames.width - 1, self.frames.height)
+        keys = self.keys_help if self.frames.in_place else ()
+        lines = arrange(self.board(), self._all_notes(), keys, self.frames.width - 1, self.frames.height)
         if self.frames.in_place:
             self.frames.show(lines)
         elif lines != self._last and not self.is_typing():
@@ -116,9 +123,7 @@ class App(ABC):
     def _all_notes(self) -> list[Note]:
         rows = MESSAGE_ROWS if self.frames.in_place else 1  # so that what stands below does not jump
         notes = [*self.notes(), Note(""), self.message._replace(rows=rows)]
-        notes += [Note(problem, BAD) for problem in (self.unsaved, self.records.problem) if problem]
-        if self.frames.in_place:
-            notes += [Note(""), *(Note(f"{key:<9}{what}", DIM) for key, what in self.keys_help)]
+        notes += [Note(problem, BAD) for problem in (self.notice, self.unsaved, self.records.problem) if problem]
         return notes
 
     def say(self, text: str, style: str = "") -> None:
@@ -138,10 +143,12 @@ class App(ABC):
     # -- leaving a game --------------------------------------------------------------------------------------------
 
     def farewell(self) -> str:
-        """The last line: how to go on."""
-        if self.unsaved or not self.session.moves:
-            return self.unsaved or "No move was made."
-        return f"Saved: {self.describe()}. 'puzzlegym play {self.session.env_id}' goes on."
+        """The last lines: what became of the game, how to go on."""
+        if self.unsaved or not self.session.states:
+            return self.unsaved or "Nothing was played."
+        if self.is_finished() or not (self.session.moves or self.session.undone):
+            return f"{self.describe()}.".capitalize()
+        return f"Saved: {self.describe()}.\nGo on: puzzlegym play {self.session.env_id}"
 
     def sure(self, key: str, what: str) -> bool:
         """May the running game be given up? If it is under way, the key must be pressed twice."""
@@ -155,23 +162,25 @@ class App(ABC):
 
     def _claim(self) -> None:
         try:
-            if not self.store.claim():
+            self.saves = self.store.claim()
+            if not self.saves:
                 self.unsaved = "Another puzzlegym has the saved game open: this one is not saved."
         except OSError as error:
             self.unsaved = f"Games cannot be saved in {self.store.path.parent}: {error.strerror}."
 
     def save(self) -> None:
-        """Write the running game; if that fails, say so and go on."""
-        if self.unsaved:
+        """Write the running game; if that fails, say so, go on, and try again after the next move."""
+        if not self.saves:
             return
         try:
             self.store.write(self.session.to_data())
+            self.unsaved = ""
         except OSError as error:
             self.unsaved = f"The game cannot be saved: {error.strerror}."
 
     def _offer(self, ask: bool) -> bool:
         """Put the saved game on the table and ask whether to go on with it; False if there is none to go on with."""
-        if self.unsaved:
+        if not self.saves:
             return False
         try:
             data = self.store.read()
@@ -181,7 +190,7 @@ class App(ABC):
         except SaveError as error:
             self._set_aside(error)
             return False
-        if not (ask and (self.session.moves or self.session.undone)):
+        if not (ask and (self.session.moves or self.session.undone)) or self.is_finished():
             return False
         self.asked = _OFFER
         self.say(f"Your saved game: {self.describe()}.\nany key: go on   n: {self.new_words()}", BOLD)
@@ -194,8 +203,9 @@ class App(ABC):
     def _set_aside(self, error: SaveError) -> None:
         try:
             aside = self.store.set_aside().name
-            self.say(f"The saved game {error}: it is kept as {aside}, and a new one begins.", BAD)
+            self.notice = f"The saved game {error}: it is kept as {aside}, and a new one begins."
         except OSError as problem:
+            self.saves = False
             self.unsaved = f"The saved game {error} and cannot be moved away ({problem.strerror}): not saving."
 
     def _answer_offer(self, key: str) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from .._console import suspendable
+
 ENTER, ESCAPE, BACKSPACE = "enter", "escape", "backspace"
 UP, DOWN, RIGHT, LEFT = "up", "down", "right", "left"
 REDO, CLEAR = "ctrl-r", "ctrl-u"
@@ -44,7 +46,7 @@ class Keys:
 
     @contextmanager
     def open(self) -> Iterator[Keys]:
-        """Let the terminal give every key at once, without showing it, and put it back as it was."""
+        """Let the terminal give every key at once, without showing it, and put it back as it was, for Ctrl-Z, too."""
         if sys.platform == "win32" or not self.is_terminal:
             yield self
             return
@@ -52,12 +54,19 @@ class Keys:
         import tty
 
         before = termios.tcgetattr(self.stream)
-        try:
-            # Ctrl-C still interrupts, and what was typed too early is not lost.
+
+        def at_once() -> None:  # Ctrl-C still interrupts, and what was typed too early is not lost
             tty.setcbreak(self.stream, termios.TCSADRAIN)
-            yield self
-        finally:
+
+        def as_it_was() -> None:
             termios.tcsetattr(self.stream, termios.TCSADRAIN, before)
+
+        with suspendable(as_it_was, at_once):
+            try:
+                at_once()
+                yield self
+            finally:
+                as_it_was()
 
     def read(self, seconds: float | None = None) -> str | None:
         """The next key by its name, or as itself if it is ASCII.

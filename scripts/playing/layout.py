@@ -12,6 +12,9 @@ GAP = 3
 NARROWEST = 28  # columns of words that still read well
 
 
+Keys = Sequence[tuple[str, str]]
+
+
 class Note(NamedTuple):
     """A paragraph, the SGR code that it is shown in, and the rows that it takes at least."""
 
@@ -23,15 +26,13 @@ class Note(NamedTuple):
 BOLD, DIM, GOOD, BAD = "1", "2", "1;32", "1;33"
 
 
-def arrange(board: Sequence[str], notes: Iterable[Note], width: int, height: int) -> list[str]:
-    """The lines of a screen of so many columns and rows; where it is short, empty lines between the words go first."""
+def arrange(board: Sequence[str], notes: Sequence[Note], keys: Keys, width: int, height: int) -> list[str]:
+    """The lines of a screen of so many columns and rows; ``keys`` tells what they do, as (key, words)."""
     taken = max(len(plain(line)) for line in board) + GAP
     if width - taken < NARROWEST:
-        words = ["", *wrapped(notes, width)]
-        while "" in words and len(board) + len(words) > height:
-            words.remove("")
-        return [*board, *words]
-    words = wrapped(notes, width - taken)
+        return _below(board, notes, keys, width, height)
+    helped = [Note(""), *(Note(f"{key:<9}{what}", DIM) for key, what in keys)] if keys else []
+    words = wrapped([*notes, *helped], width - taken)
     rows = max(len(board), len(words))
     left = [*board, *[""] * (rows - len(board))]
     right = [*words, *[""] * (rows - len(words))]
@@ -39,6 +40,16 @@ def arrange(board: Sequence[str], notes: Iterable[Note], width: int, height: int
         f"{line}{' ' * (taken - len(plain(line)))}{word}" if word else line
         for line, word in zip(left, right, strict=True)
     ]
+
+
+def _below(board: Sequence[str], notes: Sequence[Note], keys: Keys, width: int, height: int) -> list[str]:
+    """Words below the board, the keys in one paragraph; where the screen is short, empty lines go first, then keys."""
+    words = ["", *wrapped(notes, width)]
+    told = wrapped([Note(";  ".join(f"{key}: {what}" for key, what in keys), DIM)], width) if keys else []
+    while "" in words and len(board) + len(words) + len(told) > height:
+        words.remove("")
+    room = max(height - len(board) - len(words), 0)
+    return [*board, *words, *([""] if len(told) < room else []), *told[:room]]
 
 
 def wrapped(notes: Iterable[Note], width: int) -> list[str]:
@@ -49,8 +60,3 @@ def wrapped(notes: Iterable[Note], width: int) -> list[str]:
         lines += [paint(line, note.style) for line in words]
         lines += [""] * (note.rows - len(words))
     return lines
-
-
-def counted(n: int, noun: str) -> str:
-    """A number with its noun, such as ``1 move`` or ``1,204 moves``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

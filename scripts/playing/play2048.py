@@ -9,11 +9,11 @@ from pathlib import Path
 from ...agents.hints import hint
 from ...envs.puzzle2048 import Action, State, action_name, is_over, legal_moves, parse_action
 from ...envs.puzzle2048.rendering import board_lines
-from .._console import Frames
+from .._console import Frames, counted
 from . import keys as k
 from .app import App
 from .keys import Keys
-from .layout import BAD, BOLD, GOOD, Note, counted
+from .layout import BAD, BOLD, GOOD, Note
 from .session import Session
 from .store import Data
 
@@ -121,11 +121,12 @@ class Play2048(App):
         self.save()
 
     def undo(self) -> None:
-        """Take a move back."""
-        if self.session.undo():
-            self.save()
-        else:
+        """Take a move back; back before 2048 its banner is due once more."""
+        if not self.session.undo():
             self.say("Nothing to undo.")
+            return
+        self.session.kept_on &= max(self.session.state.board) >= WIN
+        self.save()
 
     def restart(self) -> None:
         """Begin the same game again: the same seed, so the same tiles after the same moves."""
@@ -135,7 +136,7 @@ class Play2048(App):
 
     def ask_new(self) -> None:
         """Begin another game."""
-        if self.sure("n", "New game"):
+        if self.is_won_now() or self.sure("n", "New game"):
             self.new_game()
             self.save()
 
@@ -152,8 +153,8 @@ class Play2048(App):
         return max(self.session.state.board) >= WIN and not self.session.kept_on
 
     def is_done(self) -> bool:
-        """Over, or won and not gone on with."""
-        return self.session.is_over() or self.is_won_now()
+        """No move left."""
+        return self.session.is_over()
 
     def board(self) -> list[str]:
         """The tiles."""

@@ -7,22 +7,23 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ...agents.hints import hint
-from ...envs.common.cards import card_name
+from ...envs.common.cards import card_name, spoken_name
 from ...envs.freecell import UNWINNABLE, action_name, decode_action, encode_action, format_move, refusal
 from ...envs.freecell.deals import CLASSIC_DEALS, RANDOM_DEALS
 from ...envs.freecell.rendering import table_lines
 from ...envs.freecell.state import CELLS, home_counts
-from .._console import Frames
+from .._console import Frames, counted
 from . import keys as k
 from .app import App
 from .cursor import Cursor, Square
 from .freecell_session import Board, SessionFreeCell
 from .keys import Keys
-from .layout import BAD, BOLD, GOOD, Note, counted
+from .layout import BAD, BOLD, GOOD, Note
 from .typed import read, tapped
 
 HOME_SECONDS = 0.15  # between cards that go home by themselves
 BEST = "FreeCell best seconds"
+LONGEST, SHOWN = 2000, 24  # characters of a text that is typed or pasted, and of it that are shown
 
 
 def clock(seconds: float) -> str:
@@ -69,7 +70,7 @@ class PlayFreeCell(App):
             "q": self.leave,
             k.ENTER: self.take_or_drop,
             " ": self.take_or_drop,
-            k.ESCAPE: self.cursor.hide,
+            k.ESCAPE: self.put_back,
         }
 
     def new_game(self) -> None:
@@ -102,6 +103,12 @@ class PlayFreeCell(App):
         elif len(key) == 1:
             self.text = key
 
+    def put_back(self) -> None:
+        """Put a held card back; with none held, put the cursor away."""
+        if self.cursor.held is None:
+            self.cursor.hide()
+        self.cursor.held = None
+
     def is_typing(self) -> bool:
         """Is a move or the number of a deal half typed?"""
         return bool(self.text) or self.asks_deal
@@ -113,7 +120,7 @@ class PlayFreeCell(App):
             self.text, self.asks_deal = "", False
         elif key == k.BACKSPACE:
             self.text = self.text[:-1]
-        elif len(key) == 1:
+        elif len(key) == 1 and len(self.text) < LONGEST:
             self.text += key
 
     def _typed(self) -> None:
@@ -123,33 +130,40 @@ class PlayFreeCell(App):
         if self.asks_deal:
             self.asks_deal = False
             self._numbered(text)
-            return
-        try:
-            self.make(read(self.session.state.array, text, self.session.names))
-        except ValueError as error:
-            self.say(f"Refused: {error}.", BAD)
+        elif text.lower() in self.commands:  # Caps Lock
+            self.commands[text.lower()]()
+        else:
+            self._moves(text.split())
+
+    def _moves(self, words: list[str]) -> None:
+        """Make one move after another, up to the first that is refused."""
+        for word in words:
+            try:
+                self.make(read(self.session.state.array, word, self.session.names))
+            except ValueError as error:
+                self.say(f"Refused: {error}.", BAD)
+                return
 
     def make(self, move: str) -> None:
         """Make a legal move and let the safe cards go home one by one. Raises ValueError for an illegal one."""
         steps = self.session.steps_of(move)
         self.session.play(move)
-        self.save()
-        home = [card_name(card) for _, card in steps if card is not None]
+        self._settle()  # saved, with its time, before the cards are on their way
+        home = [spoken_name(card) for _, card in steps if card is not None]
         for board, _ in steps if home else ():
             self.passing = board
             self.pause(HOME_SECONDS)
         self.passing = None
-        self._settle()
         self.say(f"Move {move}." + (f" Home by themselves: {' '.join(home)}." if home else ""))
 
     def _settle(self) -> None:
-        """After a change of the table: the cursor, the clock and the records."""
+        """After a change of the table: the cursor, the clock, the records, the save."""
         self.cursor.held = None
         self.record = ""
-        if self.session.states:
-            self.cursor.settle(self.session.board)
+        self.cursor.settle(self.session.board)
         if self.session.is_won():
             self._won()
+        self.save()
 
     def _won(self) -> None:
         self.session.clock.run(False)
@@ -157,44 +171,42 @@ class PlayFreeCell(App):
         best = self.records.keep(BEST, seconds, min)
         best_here = self.records.keep(f"{BEST} {self.session.state.deal}", seconds, min)
         self.record = "Your best time of all!" if best else "Your best time for this deal!" if best_here else ""
-        self.save()
 
     # -- what keys do ----------------------------------------------------------------------------------------------
 
     def undo(self) -> None:
         """Take a move back, with all that it sent home."""
-        self._step_in_time(self.session.undo(), "Nothing to undo.")
+        move = self.session.moves[-1] if self.session.moves else ""
+        self._step_in_time(self.session.undo(), f"Took back {move}.", "Nothing to undo.")
 
     def redo(self) -> None:
         """Make an undone move again."""
+        move = self.session.undone[-1] if self.session.undone else ""
         try:
-            self._step_in_time(self.session.redo(), "Nothing to redo.")
+            self._step_in_time(self.session.redo(), f"Move {move} again.", "Nothing to redo.")
         except ValueError:  # from a save that somebody edited
             self.say("Nothing to redo.")
 
-    def _step_in_time(self, done: bool, otherwise: str) -> None:
-        if not done:
-            self.say(otherwise)
-            return
-        self._settle()
-        self.save()
+    def _step_in_time(self, done: bool, words: str, otherwise: str) -> None:
+        self.say(words if done else otherwise)
+        if done:
+            self._settle()
 
     def restart(self) -> None:
         """The same deal again."""
         if self.sure("r", "Restart"):
             self.session.restart()
             self._settle()
-            self.save()
 
     def ask_new(self) -> None:
         """A random deal."""
         if self.sure("n", "New deal"):
             self.new_game()
-            self.save()
 
     def ask_deal(self) -> None:
         """Ask for the number of a deal."""
-        self.asks_deal = True
+        if self.sure("g", "Another deal"):
+            self.asks_deal = True
 
     def _numbered(self, text: str) -> None:
         number = text.replace(",", "")
@@ -203,7 +215,6 @@ class PlayFreeCell(App):
             return
         self.deal = int(number)
         self.new_game()
-        self.save()
 
     def give_hint(self) -> None:
         """Name and show one move worth trying."""
@@ -215,7 +226,8 @@ class PlayFreeCell(App):
             self.say("No move leads to anything new from here: undo (u) and try another way.")
             return
         move = format_move(self.session.state, action, self.session.names)
-        self.say(f"Hint: {move} ({action_name(action)}).", BOLD)
+        card = decode_action(action)[0]
+        self.say(f"Hint: {move} ({action_name(action).replace(card_name(card), spoken_name(card))}).", BOLD)
         self.hinted = self._squares(decode_action(action)[0] + 1)
 
     def _squares(self, x: int) -> list[Square]:
@@ -270,6 +282,10 @@ class PlayFreeCell(App):
         """Won or stuck."""
         return self.session.is_over()
 
+    def is_finished(self) -> bool:
+        """Won."""
+        return self.session.is_won()
+
     def board(self) -> list[str]:
         """The table, with the cursor or the hinted card in brackets."""
         if self.passing is not None:
@@ -285,17 +301,19 @@ class PlayFreeCell(App):
         times = f"time {clock(self.session.clock.seconds)}" if self.frames.in_place else ""
         times += f"   best {clock(best_here)}" if best_here is not None else ""
         typed = "deal number: " if self.asks_deal else "move: "
-        held = f"  (holding {card_name(self.cursor.held - 1)})" if self.cursor.held else ""
+        held = f"  (holding {spoken_name(self.cursor.held - 1)})" if self.cursor.held else ""
         return [
             Note(f"FreeCell, {self._name()}", BOLD),
             Note(f"moves {state.moves}   home {sum(home_counts(state.array))}"),
             Note(times.strip()),
             *([Note(f"best time of all deals {clock(best)}")] if best is not None else []),
-            *([Note(""), Note(f"{typed}{self.text}_{held}", BOLD)] if self.frames.in_place else []),
+            *([Note(""), Note(f"{typed}{self.text[-SHOWN:]}_{held}", BOLD)] if self.frames.in_place else []),
             *self._banner(),
         ]
 
     def _banner(self) -> list[Note]:
+        if self.passing is not None:
+            return []
         if self.session.is_won():
             won = f"YOU WIN in {clock(self.session.clock.seconds)}. {self.record}"
             return [Note(""), Note(won, GOOD), Note("n: new deal   r: this one again", BOLD)]

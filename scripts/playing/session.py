@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from typing import Any, cast
@@ -11,7 +12,15 @@ import gymnasium
 from ...envs.base.env import PuzzleEnv
 from .store import Data, SaveError
 
-_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, gymnasium.error.Error)
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    gymnasium.error.Error,
+)
 
 
 class Clock:
@@ -41,9 +50,8 @@ class Session(ABC):
 
     def __init__(self) -> None:
         """There is no game before ``start`` or ``restore``."""
-        # People take as many moves as they like, so the registered limit of steps does not count.
-        env = gymnasium.make(self.env_id, disable_env_checker=True, max_episode_steps=-1)
-        self.env = cast(PuzzleEnv, env.unwrapped)
+        # Without its wrappers: people take as many moves as they like.
+        self.env = cast(PuzzleEnv, gymnasium.make(self.env_id, disable_env_checker=True).unwrapped)
         self.states: list[Any] = []
         self.moves: list[str] = []
         self.undone: list[str] = []
@@ -127,7 +135,9 @@ class Session(ABC):
                 self._step(move)
             if self.state != self.state_type.from_json(data["end"]):
                 raise SaveError("is damaged: its moves do not lead to its board")
-            self.undone = data["undone"].split()
-            self.clock, self.seed = Clock(float(data["seconds"])), data["seed"]
+            self.undone, self.seed, seconds = data["undone"].split(), data["seed"], float(data["seconds"])
+            if not 0 <= seconds < math.inf:
+                raise SaveError("is damaged: its time is none")
+            self.clock = Clock(seconds)
         except _UNREADABLE as error:
             raise error if isinstance(error, SaveError) else SaveError("is damaged") from None

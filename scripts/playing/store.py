@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ class Store:
             data = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise SaveError("is damaged") from None
         except OSError as error:
             raise SaveError(f"cannot be read ({error.strerror})") from None
@@ -95,15 +96,14 @@ class Records:
 
     def get(self, name: str) -> float | None:
         """A record, None if there is none."""
-        value = self._known.get(name)
-        return value if isinstance(value, (int, float)) else None
+        return _figure(self._known.get(name))
 
     def keep(self, name: str, value: float, better: Callable[[float, float], float]) -> bool:
         """Note a result that ``better`` (max or min) takes before the record; is it the new record?"""
 
         def note(known: Data) -> bool:
-            old = known.get(name)
-            if isinstance(old, (int, float)) and better(old, value) == old:
+            old = _figure(known.get(name))
+            if old is not None and better(old, value) == old:
                 return False
             known[name] = value
             return True
@@ -116,6 +116,8 @@ class Records:
             claimed = self._store.claim(_RECORD_SECONDS)
         except OSError as error:
             claimed, self.problem = False, f"Records cannot be kept in {self._store.path.parent}: {error.strerror}."
+        if not claimed and not self.problem:
+            self.problem = "Records are in use by another puzzlegym: these last as long as this game."
         try:
             if claimed:
                 self._known = self._read()
@@ -137,3 +139,9 @@ class Records:
             aside = self._store.set_aside()
             self.problem = f"The file of records {error}: it is kept as {aside.name}, and new records begin."
             return {}
+
+
+def _figure(value: Any) -> float | None:
+    """A record as it can be, whatever stands in the file."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < math.inf else None

@@ -7,14 +7,15 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from ...envs.freecell import CellNames, card_id, card_name, encode_action, format_move, parse_move, refusal, tap
+from ...envs.common.cards import spoken_name
+from ...envs.freecell import CellNames, card_id, encode_action, format_move, parse_move, refusal, tap
 from ...envs.freecell.actions import CELL
-from ...envs.freecell.notation import normal_form
+from ...envs.freecell.notation import normal_form, shortened
 
 Board = NDArray[np.uint8]
 _CARD = re.compile(r"(?:10|[a2-9tjqk])[cdhs]")
 _PLACE = re.compile(r"[1-8a-d]")
-_TAP = re.compile(r"t(?:ap)?\s*(?=.[cdhs]|10[cdhs])(.+)")
+_TAP = re.compile(r"t(?:ap)?(?=.[cdhs]|10[cdhs])(.+)")
 
 
 def read(board: Board, text: str, names: CellNames) -> str:
@@ -41,7 +42,7 @@ def tapped(board: Board, card: int, names: CellNames) -> str:
     try:
         return format_move(board, tap(board, card), names)
     except ValueError:
-        name, reason = card_name(card), str(refusal(board, encode_action(card, CELL)))
+        name, reason = spoken_name(card), str(refusal(board, encode_action(card, CELL)))
         raise ValueError(f"no place takes {name}: {reason.partition(':')[0].replace(name, 'it')}") from None
 
 
@@ -56,14 +57,14 @@ def _legal(board: Board, word: str, names: CellNames) -> str:
     try:
         parse_move(board, word, names.copy())
     except ValueError as error:
-        also = f" (t{word} taps the card {card_name(card_id(word))})" if _CARD.fullmatch(word) else ""
+        also = f" (t{word} taps the card {spoken_name(card_id(word))})" if _CARD.fullmatch(word) else ""
         raise ValueError(f"{error}{also}") from None
     return normal_form(word)
 
 
 def _card(word: str) -> int:
     if not _CARD.fullmatch(word):
-        raise ValueError(f"{word!r} is no move: type one like 26, 26v4, 3a or 5h (home), or a card like KS")
+        raise ValueError(f"{shortened(word)!r} is no move: type one like 26, 26v4, 3a or 5h (home), or a card like KS")
     return card_id(word)
 
 

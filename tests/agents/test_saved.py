@@ -59,14 +59,18 @@ def test_round_trip(agent: Path, whole: bool) -> None:
 
 @pytest.mark.parametrize("good_writes", [0, 1, 2])
 def test_a_full_disk_leaves_the_old_file(agent: Path, good_writes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, write, count = agent.read_bytes(), zipfile.ZipFile.writestr, iter(range(10))
+    before, count = agent.read_bytes(), iter(range(10))
 
-    def full(*arguments: Any) -> None:
-        if next(count) == good_writes:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        write(*arguments)
+    def full(write: Any) -> Any:
+        def writing(*arguments: Any, **named: Any) -> None:
+            if next(count) == good_writes:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            write(*arguments, **named)
 
-    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+        return writing
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full(zipfile.ZipFile.writestr))
+    monkeypatch.setattr(np, "savez", full(np.savez))
     with pytest.raises(OSError, match="No space left") as caught:
         saved.save(agent, {"env_id": "new"}, WEIGHTS, TRAINER)
     assert caught.value.errno == errno.ENOSPC

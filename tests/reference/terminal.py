@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import pyte
 
@@ -76,13 +77,26 @@ class Terminal:
         self._stream.feed(data)
         return bool(data)
 
-    def wait(self, *texts, gone=(), seconds=15):
+    def wait(self, *texts, gone=(), seconds=40):
         """Until all ``texts`` stand on the screen and none of ``gone`` does; fails with the screen after so long."""
         end = time.monotonic() + seconds
         while not (all(one in self.text for one in texts) and not any(one in self.text for one in gone)):
             assert time.monotonic() < end, f"{texts}, not {gone}:\n{self.text}"
             self.read()
         while self.read(0.02):  # the rest of the picture
+            pass
+
+    def settings(self):
+        """How the terminal treats what is typed."""
+        return termios.tcgetattr(self._mine)[3]
+
+    def wait_for_state(self, letter, seconds=20):
+        """Until the system says that the process is in this state, such as T for stopped (Linux)."""
+        end = time.monotonic() + seconds
+        while Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] != letter:
+            assert time.monotonic() < end
+            self.read(0.05)
+        while self.read():
             pass
 
     def press(self, keys, *texts, **options):

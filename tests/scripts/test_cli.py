@@ -125,14 +125,24 @@ def test_exit_codes_of_the_process() -> None:
         assert bool(done.stderr) == bool(code)
 
 
-@pytest.mark.parametrize("module", ["tyro", "rich", "scipy"])
-def test_missing_extra(module: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "extra", "argv"),
+    [
+        ("tyro", "play", ["evaluate", "Puzzle2048-v0", "--agent", "random", "--episodes", "2"]),
+        ("rich", "play", ["evaluate", "Puzzle2048-v0", "--agent", "random", "--episodes", "2"]),
+        ("scipy", "play", ["evaluate", "Puzzle2048-v0", "--agent", "random", "--episodes", "2"]),
+        ("platformdirs", "play", ["play", "FreeCell-v0"]),
+        ("filelock", "play", ["play", "FreeCell-v0"]),
+        ("torch", "train", ["train", "Puzzle2048-v0", "--steps", "10", "--out", "/nowhere"]),
+        ("matplotlib", "train", ["plot", "x"]),
+    ],
+)
+def test_missing_extra(module: str, extra: str, argv: list[str]) -> None:
     code = f"import sys; sys.modules['{module}'] = None; from puzzlegym.scripts.cli import main; sys.exit(main())"
-    argv = ["evaluate", "Puzzle2048-v0", "--agent", "random", "--episodes", "2"]
     done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.splitlines()[-1].endswith('is not installed: pip install "puzzlegym[train]"')
+    assert done.stderr.splitlines()[-1].endswith(f'is not installed: pip install "puzzlegym[{extra}]"')
     assert "Traceback" not in done.stderr
 
 

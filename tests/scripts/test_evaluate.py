@@ -261,5 +261,5 @@ def test_after_ctrl_c_the_agents_that_have_played_are_shown(capsys, monkeypatch)
     monkeypatch.setattr(command, "evaluate", interrupted)
     assert main(["evaluate", "Puzzle2048-v0", "--agent", "random", "greedy", "--episodes", "5", "--json"]) == 130
     out, err = capsys.readouterr()
-    assert json.loads(out)["agent"] == "random"
+    assert [result["agent"] for result in json.loads(out)] == ["random"]
     assert err == "puzzlegym evaluate: stopped\n"

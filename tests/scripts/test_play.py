@@ -190,6 +190,26 @@ def test_2048_banner_keep_playing_and_new_game(home):
         assert numbers(terminal)[1] >= 20_048
 
 
+def test_2048_undone_is_not_won_and_restart_asks(home):
+    put_game(home, P2048, Board2048((10, 10, 0, 0) + (0,) * 8 + (1, 2, 3, 1), 18_000))
+    with play(home, P2048) as terminal:
+        goes_on(terminal)
+        terminal.press("a", "YOU WIN")
+        terminal.press("r", "Restart?")
+        terminal.press("c", gone=["YOU WIN", "Restart?"])
+        terminal.press("u", "moves 0")
+        terminal.press("a", "YOU WIN")
+        terminal.press("n", "moves 0", "score 0 ")
+
+
+def test_2048_capital_letters_are_the_same(home):
+    with play(home, P2048, "--seed", "7") as terminal:
+        terminal.wait("moves 0")
+        terminal.press("W", "moves 1")
+        terminal.press("N", "New game?")
+        terminal.press("N", "moves 0")
+
+
 def test_2048_best_score_stays(home):
     with play(home, P2048, "--seed", "7") as terminal:
         terminal.wait("moves 0")
@@ -276,7 +296,7 @@ REFUSED = [
     ("", ["5H"], "1h", "5H cannot go home yet: its foundation needs AH first"),
     ("", ["5H", ""], "21", "column 2 is empty"),
     ("", ["5H 9C"], "9z", "'9z' is no move"),
-    ("", ["5H 9C", ""], "th", "no place takes TH"),
+    ("", ["5H 9C", ""], "th", "no place takes 10H"),
 ]
 
 
@@ -346,7 +366,8 @@ def test_cursor_takes_drops_and_taps(home):
         terminal.press(" ", "Move 1b.")
         assert table(terminal)[1].startswith("  -- [ 9C♣]")
         terminal.press(" ", "(holding 9C)")
-        terminal.press("\x1b", gone=["holding", "["])
+        terminal.press("\x1b", "[ 9C♣]", gone=["holding"])
+        terminal.press("\x1b", gone=["["])
         terminal.press(DOWN, "[    ]")
         terminal.press(RIGHT, "[ 4D♦]")
         terminal.press(UP, "[ 5S♠]")
@@ -366,6 +387,57 @@ def test_no_moves_left(home):
         terminal.press("u", "moves 0 ", gone=["NO MOVES LEFT"])
 
 
+def test_a_line_of_moves_and_commands_in_capitals(home):
+    with play(home, FREECELL, "--deal", "1") as terminal:
+        terminal.wait("moves 0")
+        terminal.press("5a 5b 26 5c" + ENTER, "moves 2 ", "Refused: 9C goes on a red 10")
+        terminal.press("U" + ENTER, "moves 1 ", "Took back 5b.")
+        terminal.press("Y" + ENTER, "moves 2 ", "Move 5b again.")
+        terminal.press("x" * 3000 + ENTER, "Refused: 'xxxxxxxxxxxxxxxxxxxx...'", "is no move")
+
+
+def test_hints_do_not_lead_back(home):
+    with play(home, FREECELL, "--deal", "1") as terminal:
+        terminal.wait("moves 0")
+        seen = {tuple(table(terminal)[:12])}
+        for number in range(1, 10):
+            terminal.press("h", "Hint: ")
+            move = re.search(r"Hint: (\S+) ", words_beside(terminal))[1]
+            terminal.press(move + ENTER, f"Move {move}.", f"moves {number} ")
+            seen.add(tuple(table(terminal)[:12]))
+        assert len(seen) == 10
+
+
+def test_undo_is_saved(home):
+    with play(home, FREECELL, "--deal", "1") as terminal:
+        terminal.wait("moves 0")
+        terminal.press("5a" + ENTER, "moves 1 ")
+        terminal.press("u", "moves 0 ")
+        assert (saved(home, FREECELL)["moves"], saved(home, FREECELL)["undone"]) == ("", "5a")
+
+
+def test_the_clock_stops_at_the_win_before_cards_go_home(home):
+    game = Game.of_deal(1, REPLAY["moves_auto_nostart"][:-1])
+    end = list(game.replay())[-1].board
+    put_game(
+        home,
+        FREECELL,
+        game.start,
+        moves=" ".join(game.moves),
+        end=State(end.tobytes(), 1, 79, 79).to_json(),
+        seconds=100,
+    )
+    with play(home, FREECELL) as terminal:
+        goes_on(terminal)
+        terminal.press(REPLAY["moves_auto_nostart"][-1] + ENTER, "home 5")
+        terminal.process.kill()
+        terminal.end()
+    records = json.loads((store_of(home) / "records.json").read_text())
+    assert 100 <= records["FreeCell best seconds 1"] == records["FreeCell best seconds"] < 103
+    with play(home, FREECELL) as terminal:
+        terminal.wait("moves 0 ", "best time of all deals 1:4")
+
+
 def test_hint_points_and_changes_nothing(home):
     with play(home, FREECELL, "--deal", "1") as terminal:
         terminal.wait("moves 0")
@@ -380,6 +452,9 @@ def test_numbered_deals(home):
         terminal.wait("FreeCell, deal 1000000")
         terminal.press("g", "deal number: _")
         terminal.press("617" + ENTER, "FreeCell, deal 617")
+        terminal.press("1a" + ENTER, "moves 1 ")
+        terminal.press("g", "Another deal?", "g: yes   any other key: no")
+        terminal.press("u", "moves 0 ", gone=["Another deal?"])
         terminal.press("g", "deal number: _")
         terminal.press("1000001" + ENTER, "A deal is a number from 1 to", "not 1000001.", "FreeCell, deal 617")
         terminal.press("g0" + ENTER, "A deal is a number")
@@ -392,21 +467,23 @@ def test_numbered_deals(home):
 # -- saves -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("env_id", [P2048, FREECELL])
-def test_two_processes_on_one_save(home, env_id):
-    move = "s" if env_id == P2048 else "1a" + ENTER
-    with play(home, env_id, "--new") as first:
+@pytest.mark.parametrize(
+    ("env_id", "start", "first_move", "second_move"),
+    [(P2048, ["--seed", "7"], "w", "d"), (FREECELL, ["--deal", "1"], "1a" + ENTER, "1b" + ENTER)],
+)
+def test_two_processes_on_one_save(home, env_id, start, first_move, second_move):
+    with play(home, env_id, *start) as first:
         first.wait("moves 0")
-        first.press(move, "moves 1")
-        with play(home, env_id) as second:
+        first.press(first_move, "moves 1")
+        with play(home, env_id, *start) as second:
             second.wait("Another puzzlegym has the", "moves 0")
             before = saved(home, env_id)
-            second.press(move, "moves 1")
+            second.press(first_move, "moves 1")
             second.send("q")
             assert second.end() == 0
             assert "not saved" in second.words
         assert saved(home, env_id) == before
-        first.press(move.replace("a", "b"), "moves 2")
+        first.press(second_move, "moves 2")
         first.process.kill()
         first.end()
     with play(home, env_id) as third:
@@ -470,12 +547,12 @@ def test_records_of_another_version_are_kept_aside(home):
 # -- screens, pipes, options -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (200, 60), (50, 40), (80, 12)])
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (200, 60), (50, 40), (60, 24), (80, 12)])
 @pytest.mark.parametrize("env_id", [P2048, FREECELL])
 def test_screens_fit(home, env_id, columns, rows):
     with play(home, env_id, "--new", columns=columns, rows=rows) as terminal:
         terminal.wait("moves 0")
-        assert "seed" in terminal.lines[0] or "home" in terminal.lines[0] or columns == 50
+        assert "seed" in terminal.lines[0] or "home" in terminal.lines[0] or columns < 70
         assert (columns, rows) == (80, 12) or "quit" in terminal.text
 
 
@@ -510,9 +587,13 @@ def test_freecell_in_a_pipe(home, monkeypatch, capsys, newline):
     out = piped(monkeypatch, capsys, home, keys, FREECELL, "--deal", "1")
     assert "YOU WIN" in out
     assert out.count("moves 1 ") == 1
-    again = piped(monkeypatch, capsys, home, "g\n5\n1a\n", FREECELL)
-    assert "Your saved game: deal 1, 80 moves," in again
-    assert "FreeCell, deal 5" in again
+    again = piped(monkeypatch, capsys, home, newline.join(["5a 5b 5c 26 5d", "", "u"]), FREECELL, "--deal", "1")
+    assert "Your saved game" not in again, "a game that is won is over"
+    assert "Refused: 9C goes on a red 10, not on 3D." in " ".join(" ".join(x[41:] for x in again.splitlines()).split())
+    assert "Took back 5c." in again
+    third = piped(monkeypatch, capsys, home, newline.join(["g", "g", "5", "1a", ""]), FREECELL)
+    assert "Your saved game: deal 1, 2 moves" in third
+    assert "FreeCell, deal 5" in third
 
 
 @pytest.mark.parametrize(
@@ -546,6 +627,35 @@ def test_signals_keep_the_game_and_give_the_terminal_back(home, number, code):
         assert b"\x1b[?25h" in terminal.received[-300:]
         assert b"Traceback" not in terminal.received
     assert saved(home, P2048)["moves"] == "u"
+
+
+def test_ctrl_z_gives_the_terminal_back_until_the_game_goes_on(home):
+    with play(home, P2048, "--seed", "7") as terminal:
+        terminal.press("w", "moves 1")
+        raw = terminal.settings()
+        terminal.process.send_signal(signal.SIGTSTP)
+        terminal.wait_for_state("T")
+        assert terminal.settings() != raw
+        assert b"\x1b[?25h" in terminal.received
+        terminal.process.send_signal(signal.SIGCONT)
+        terminal.press("d", "moves 2")
+        assert terminal.settings() == raw
+        before = terminal.settings()
+        terminal.send("q")
+        assert terminal.end() == 0
+        assert terminal.settings() != before, "every key needs Enter again"
+
+
+def test_saving_begins_again_when_there_is_room(home):
+    folder = store_of(home)
+    with play(home, P2048, "--seed", "7") as terminal:
+        terminal.wait("moves 0")
+        (folder / "Puzzle2048-v0.json").unlink()
+        (folder / "Puzzle2048-v0.json").mkdir()
+        terminal.press("w", "moves 1", "The game cannot be saved")
+        (folder / "Puzzle2048-v0.json").rmdir()
+        terminal.press("d", "moves 2", gone=["cannot be saved"])
+        assert saved(home, P2048)["moves"] == "u r"
 
 
 def test_no_suit_symbols_where_the_encoding_has_none(home):

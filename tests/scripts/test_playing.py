@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from puzzlegym.envs.common.ansi import plain
 from puzzlegym.envs.freecell import CellNames, apply, board_from, deal_board, format_move, legal_moves, parse_move
+from puzzlegym.scripts._console import counted
 from puzzlegym.scripts.playing import keys as k
+from puzzlegym.scripts.playing import store as store_module
 from puzzlegym.scripts.playing.cursor import Cursor
 from puzzlegym.scripts.playing.freecell_session import SessionFreeCell
 from puzzlegym.scripts.playing.keys import Keys
-from puzzlegym.scripts.playing.layout import Note, arrange, counted
+from puzzlegym.scripts.playing.layout import Note, arrange
 from puzzlegym.scripts.playing.play2048 import Session2048
 from puzzlegym.scripts.playing.store import Records, SaveError, Store
 from puzzlegym.scripts.playing.typed import read
@@ -36,6 +38,17 @@ def pressed(data: bytes) -> list[str]:
         while (key := keys.read()) is not None:
             found.append(key)
     return found
+
+
+def test_an_arrow_may_come_in_pieces():
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stream:
+        keys = Keys(stream)
+        os.write(writing, b"\x1b")
+        timer = threading.Timer(0.01, lambda: (os.write(writing, b"[A"), os.close(writing)))
+        timer.start()
+        assert keys.read() == k.UP
+        timer.join()
 
 
 @pytest.mark.parametrize(
@@ -64,7 +77,7 @@ def test_words_stand_beside_the_board_or_below_it(width, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     board = ["\x1b[1mx\x1b[0m" * 20, "y" * 30]
     notes = [Note("some words " * 9, "1;32"), Note(""), Note("one\ntwo", rows=4), Note("end")]
-    lines = arrange(board, notes, width, 60)
+    lines = arrange(board, notes, (), width, 60)
     assert all(len(plain(line)) <= max(width, 30) for line in lines)
     assert plain(lines[0]).startswith("x" * 20)
     words = " ".join(plain(line)[33 if width >= 63 else 0 :].strip() for line in lines)
@@ -75,9 +88,9 @@ def test_words_stand_beside_the_board_or_below_it(width, monkeypatch):
 def test_empty_lines_go_first_where_the_screen_is_short():
     notes = [Note("first"), Note(""), Note("message", rows=3), Note(""), Note("last")]
     for height in (4, 5, 6, 7, 30):
-        lines = arrange(["board", "board"], notes, 20, height)
+        lines = arrange(["board", "board"], notes, (), 20, height)
         assert [line for line in lines if line] == ["board", "board", "first", "message", "last"]
-        assert len(lines) == min(max(height, 5), 10)
+        assert len(lines) == min(max(height, 5), 11)
 
 
 def test_numbers_have_their_noun():
@@ -135,6 +148,23 @@ def test_records_keep_the_best_of_all_processes(tmp_path):
     assert Records(tmp_path).get("time") == 20.0
     assert one.keep("score", 12, max)
     assert (Records(tmp_path).get("score"), Records(tmp_path).get("time")) == (12, 20.0)
+
+
+@pytest.mark.parametrize("text", ["1e999", "Infinity", "NaN", "-5", "true", '"7"', "[1]", "null"])
+def test_records_that_cannot_be_are_none(tmp_path, text):
+    (tmp_path / "records.json").write_text(f'{{"format": "{store_module.FORMAT}", "score": {text}}}')
+    records = Records(tmp_path)
+    assert records.get("score") is None
+    assert records.keep("score", 10, max)
+    assert Records(tmp_path).get("score") == 10
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '"x"', '{"format": 1}', "\x00"])
+def test_files_that_are_no_saves(tmp_path, text):
+    store = Store(tmp_path, "game")
+    store.path.write_text(text)
+    with pytest.raises(SaveError, match="is "):
+        store.read()
 
 
 def test_records_of_many_threads(tmp_path):
@@ -195,7 +225,9 @@ def test_undo_and_redo_are_exact_and_a_save_holds_all_of_it(kind):
     session.play(moves[-1])
     assert session.states == states, "the same move brings the same chance"
     assert not session.redo()
+    session.clock.run(True)
     session.restart()
+    assert session.clock.seconds < 0.1
     assert (session.states, session.moves) == (states[:1], [])
     assert not session.undo()
 
@@ -214,6 +246,9 @@ def test_a_save_that_does_not_add_up_is_refused(kind):
         ("start", "{}"),
         ("end", good["start"]),
         ("seconds", "x"),
+        ("seconds", float("inf")),
+        ("seconds", float("nan")),
+        ("seconds", -2.5),
     ]:
         with pytest.raises(SaveError, match="is "):
             kind().restore({**good, key: value})
@@ -296,7 +331,7 @@ def test_every_written_move_is_read_as_itself():
     [
         ("6c", "6c"),
         ("t6c", "5a"),
-        ("tap 6C", "5a"),
+        ("tap6C", "5a"),
         ("5", "5a"),
         ("9C", "2a"),
         ("10c", "8a"),

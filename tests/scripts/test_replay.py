@@ -134,3 +134,13 @@ def test_games_that_cannot_be_saved_are_not_begun(capsys, argv, message):
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
+
+
+def test_a_recording_never_takes_the_place_of_the_game(tmp_path, capsys):
+    path = written(tmp_path, Game.of_deal(1, ["5a"]))
+    before = (tmp_path / "game.txt").read_text()
+    _, err = called(capsys, path, "--record", str(tmp_path / "x" / ".." / "game.txt"), code=2)
+    assert "are the same file" in err
+    assert main(["watch", "FreeCell-v0", "--agent", "random", "--save", path, "--record", path]) == 2
+    assert "--record and --save are the same file" in capsys.readouterr().err
+    assert (tmp_path / "game.txt").read_text() == before

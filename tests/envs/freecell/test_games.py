@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import pytest
 from puzzlegym.envs.freecell import Game, GameError, State, deal_board, is_won
@@ -86,6 +87,25 @@ def test_a_position_instead_of_a_deal(title):
         assert game.start.deal == 0
         assert (game.moves, game.autoplay, game.fields) == (("1a", "2b"), False, {"Player": "me"})
         assert Game.parse(str(game)) == game
+
+
+@pytest.mark.parametrize("line", ["Deal: 1,000,000", "Game #1000000", "ms deal 1000000", "#1,000,000", "DEAL 1000000 "])
+def test_numbers_of_deals_as_others_write_them(line):
+    assert Game.parse(f"# 2024, a comment\n{line}\n1a").start.deal == 1_000_000
+
+
+@pytest.mark.parametrize("value", ["runs/a#1", "a: b", "C:\\x", "", "é"])
+def test_fields_are_kept_as_they_are(value):
+    game = replace(Game.of_deal(1, ["5a"]), fields={"Player": value})
+    assert Game.parse(str(game)) == game
+
+
+@pytest.mark.parametrize(
+    "fields", [{"Deal": "2"}, {"fc": "x"}, {"a1": "x"}, {"Player": " x"}, {"Player": "x\ny"}, {"": "x"}]
+)
+def test_fields_that_would_not_be_read_back_are_refused(fields):
+    with pytest.raises(ValueError, match="a field of a game is words and one line"):
+        replace(Game.of_deal(1), fields=fields)
 
 
 BAD = {

@@ -104,3 +104,14 @@ def test_status_shows_the_largest_numbers_within_the_picture():
     third = picture.WIDTH // 3
     assert np.all(status[:, [0, 1, third - 1, third, 2 * third, -2, -1]] == strip)
     assert np.any(status[:, :third] != strip)
+
+
+@pytest.mark.parametrize("card", [8, 9, 10, 11])
+def test_the_large_sign_of_a_card_is_that_of_its_suit(card):
+    lower = np.array(picture.card_image(card).convert("L"))[24:-3, 3:-3] < 140
+    differences = []
+    for suit in range(4):
+        sketch = picture.Sketch(picture.CARD_WIDTH, picture.CARD_HEIGHT, "#ffffff")
+        sketch.suit(suit, (picture.CARD_WIDTH / 2, 43), 28, "#000000")
+        differences.append(np.sum((np.array(sketch.finished().convert("L"))[24:-3, 3:-3] < 140) != lower))
+    assert int(np.argmin(differences)) == card % 4

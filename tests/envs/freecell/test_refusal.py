@@ -70,7 +70,7 @@ REASONS = [
     ("", ["5H", ""], "21", "column 2 is empty"),
     ("", ["5H"], "1h", "5H cannot go home yet: its foundation needs AH first"),
     ("", ["5H 9C"], "11", "9C is in column 1 already"),
-    ("", ["5H 9C 6S", ""], "12v3", "5H is covered by 2 cards that make no run with it"),
+    ("", ["5H 9C 6S", ""], "12v3", "5H is covered by 2 cards, and they make no run"),
     ("", ["5H 9C", ""], "12v7", "there are not 7 cards to move, only 2"),
 ]
 

@@ -60,3 +60,14 @@ def test_any_score_fits_into_its_box(score):
     assert np.all(image[top:bottom, [left - 1, left, right - 1, right]] == panel)
     assert np.all(image[[top, bottom - 1], left:right] == panel)
     assert np.all(image[top:bottom, left:right] > 200, axis=-1).sum() > 10, "the number is there"
+
+
+def test_tiles_lie_where_they_lie_on_the_board():
+    """Told by the pixels alone: rows downwards, columns to the right."""
+    env = gym.make(ID, render_mode="rgb_array")
+    for row, column in [(0, 0), (0, 3), (3, 0), (2, 1)]:
+        board = np.zeros((4, 4), dtype=np.uint8)
+        board[row, column] = MAX_EXPONENT
+        env.reset(seed=0, options={"board": board})
+        ys, xs = np.nonzero((env.render() == ImageColor.getrgb(picture.COLOURS[MAX_EXPONENT][0])).all(axis=2))
+        assert (int(xs.mean() / 100), int((ys.mean() - 64) / 100)) == (column, row)

@@ -1,0 +1,47 @@
+"""What every training run has in common, whatever it learns by: budget, progress, and how it is reported."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Protocol
+
+from .. import __version__
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a run goes on in all, resumptions included: steps, or seconds of training."""
+
+    steps: int | None = None
+    seconds: float | None = None
+
+    def fraction(self, steps: int, seconds: float) -> float:
+        """Share of the budget that is used up, 0..1."""
+        used = steps / self.steps if self.steps else seconds / (self.seconds or 1.0)
+        return min(1.0, used)
+
+
+@dataclass
+class Progress:
+    """What a run looks like from outside."""
+
+    steps: int = 0
+    seconds: float = 0.0
+    fraction: float = 0.0
+    rate: float = 0.0  # steps per second, of this session
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+class Reporter(Protocol):
+    """Shows how a run goes on."""
+
+    def update(self, progress: Progress) -> None:
+        """Called about every step of the batch; must be quick."""
+
+
+def versions(*modules: ModuleType) -> dict[str, str]:
+    """What a result may depend on: the versions of this package, of Python and of ``modules``."""
+    named = {module.__name__: str(module.__version__) for module in modules}
+    return {"puzzlegym": __version__, "python": platform.python_version(), **named}
