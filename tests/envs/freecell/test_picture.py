@@ -98,7 +98,7 @@ def test_status_shows_the_largest_numbers_within_the_picture():
     env = gym.make("FreeCell-v0", deal=2**31 - 1).unwrapped
     env.reset(seed=0)
     state = env.get_state()
-    env.set_state(type(state)(state.board, deal=2**64 - 1, moves=2**64 - 1))
+    env.set_state(type(state)(state.board, deal=2**63 - 1, moves=2**63 - 1))
     status = env.render_as("rgb_array")[: picture.STATUS]
     strip = ImageColor.getrgb(picture.STRIP)
     third = picture.WIDTH // 3
