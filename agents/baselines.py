@@ -59,6 +59,25 @@ class Greedy2048:
         return np.asarray(order[gains[:, order].argmax(axis=1)], dtype=np.int64)
 
 
+class Corner2048:
+    """Two directions all the time, a third when neither moves, the fourth when nothing else does.
+
+    That is the advice given to people: down or left, whichever gains more, keeps the largest tiles in the lower left
+    corner; right leads back there, up almost never.
+    """
+
+    name = "corner"
+
+    def act(self, observations: Observations, masks: Masks, rng: Streams) -> Actions:
+        """One action per row; no chance is used."""
+        gains = np.zeros(masks.shape, dtype=np.int64)
+        _gains(*board_words(observations), gains)
+        left_is_better = (gains[:, Action.LEFT] > gains[:, Action.DOWN]) & masks[:, Action.LEFT]
+        order = np.array([Action.DOWN, Action.LEFT, Action.RIGHT, Action.UP])
+        first_legal = order[masks[:, order].argmax(axis=1)]
+        return np.where(left_is_better, np.int64(Action.LEFT), first_legal)
+
+
 @dataclass(frozen=True)
 class _Moves:
     """The legal moves of many FreeCell boards as one list; every array has one entry per move, ``[M]``."""

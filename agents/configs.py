@@ -83,3 +83,21 @@ PPO_CONFIGS: dict[str, PPOConfig] = {
         ent_coef=0.01,
     ),
 }
+
+
+@dataclass(frozen=True)
+class NTupleConfig:
+    """One run of n-tuple temporal-difference learning for 2048, see ``ntuple``."""
+
+    network: str = "4x6"  # a name in ``ntuple.NETWORKS``
+    coherent: bool = True  # temporal coherence (a step for each entry), or plain TD
+    rate: float = 1.0  # of the error that a board's value takes over; plain TD needs about 0.1
+    decay: float = 0.5  # lambda
+    restart: bool = False  # play games again from their middle
+    threads: int = 1
+    env_id: str = "Puzzle2048-v0"
+    steps: int = 100_000_000  # moves, where the command names no budget
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for an agent's JSON card."""
+        return asdict(self)

@@ -44,7 +44,12 @@ class Policy(Protocol):
 # Agent name -> factory without arguments. Strings: an agent is only imported when it plays.
 ANY_PUZZLE = {"random": "baselines:Random"}
 AGENTS: dict[str, dict[str, str]] = {
-    "Puzzle2048-v0": {"greedy": "baselines:Greedy2048", "expectimax": "expectimax:Expectimax"},
+    "Puzzle2048-v0": {
+        "greedy": "baselines:Greedy2048",
+        "corner": "baselines:Corner2048",
+        "montecarlo": "montecarlo:MonteCarlo",
+        "expectimax": "expectimax:Expectimax",
+    },
     "FreeCell-v0": {"greedy": "baselines:GreedyFreeCell"},
 }
 

@@ -39,6 +39,7 @@ class Command:
 COMMANDS: dict[str, Command] = {
     "train": Command("train", "Train", "Train an agent, or go on with a saved run."),
     "evaluate": Command("evaluate", "Evaluate", "Play held-out games with one or several agents and compare them."),
+    "leaderboard": Command("leaderboard", "Leaderboard", "Evaluate all named agents of a puzzle."),
     "plot": Command("plot", "Plot", "Draw the learning curves of training runs."),
     "watch": Command("watch", "Watch", "Watch an agent play one game in the terminal, and record it."),
     "play": Command("play", "Play", "Play by hand, with hints, undo and a game that saves itself."),

@@ -85,6 +85,11 @@ def _draw(results: Sequence[Evaluation], path: Path) -> None:
     _plotting.save(_comparison.draw(results, names, shown_rates(results)), path)
 
 
+def evaluate_one(options: Evaluate, name: str) -> Evaluation:
+    """One agent's result."""
+    return _evaluate(options, name, load(options.env_id, name, options.depth))
+
+
 def _evaluate(options: Evaluate, name: str, player: Policy) -> Evaluation:
     with progress(short(name), options.episodes) as callback:
         return evaluate(

@@ -1,4 +1,4 @@
-"""``puzzlegym train``: learn to play a puzzle by masked PPO."""
+"""``puzzlegym train``: learn to play a puzzle by masked PPO, or 2048 by an n-tuple network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -20,19 +20,26 @@ from ._console import is_terminal
 if TYPE_CHECKING:  # torch and rich are imported when a run begins
     from rich.progress import Progress as RichProgress
 
-    from ..agents.runs import Progress
-    from ..agents.training import Run
+    from ..agents.ntuple_training import NTupleRun
+    from ..agents.runs import Budget, Progress
+    from ..agents.training import Run as PPORun
 
+    Run = PPORun | NTupleRun
+
+Algorithm = Literal["ppo", "ntuple"]
+NTUPLE = "n-tuple TD"
 _LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
 _LARGEST_SEED = 2**32 - 1  # that NumPy's generator takes
 
 
 @dataclass(frozen=True)
 class Train:
-    """Train an agent by masked PPO, or go on with a saved run."""
+    """Train an agent, or go on with a saved run."""
 
     id: Annotated[str, tyro.conf.Positional]
     """The puzzle: Puzzle2048-v0 or FreeCell-v0."""
+    algo: Algorithm = "ppo"
+    """What to learn by: masked PPO, or for 2048 the tables of an n-tuple network."""
     minutes: float | None = None
     """Train for this long in all; the learning rate falls over it."""
     steps: int | None = None
@@ -41,6 +48,10 @@ class Train:
     """Seed of weights, sampling and games."""
     out: Path | None = None
     """Folder of the run: agent.zip, log.csv, tensorboard/ (default runs/ID-DATE)."""
+    network: str = "4x6"
+    """n-tuple only: the network, 5x4, 4x5, 4x6 or 8x6 (tuples x squares)."""
+    threads: int = 1
+    """n-tuple only: threads that learn together."""
     resume: Path | None = None
     """Go on with the run in this folder; without --minutes or --steps to the end of its own budget."""
 
@@ -76,21 +87,49 @@ def _open(args: Train) -> Run:
         raise ValueError("--minutes and --steps must be greater than 0")
     if not 0 <= args.seed <= _LARGEST_SEED:
         raise ValueError(f"--seed must be from 0 to {_LARGEST_SEED:,}, not {args.seed}")
-    from ..agents.configs import PPO_CONFIGS  # torch is imported from here on
     from ..agents.runs import Budget
-    from ..agents.training import Run
 
     given = args.minutes is not None or args.steps is not None
     budget = Budget(args.steps, args.minutes * 60 if args.minutes is not None else None)
     if args.resume is not None:
         if args.out is not None:
             raise ValueError("--resume goes on in its own folder; leave --out away")
-        return Run.resume(args.resume, budget if given else None, args.id)
-    config = PPO_CONFIGS[args.id]
+        return _resumed(args.resume, budget if given else None, args.id)
     out = args.out or Path("runs") / f"{args.id}-{datetime.now():%Y%m%d-%H%M%S}"
     if (out / "agent.zip").exists():
         raise ValueError(f"{out} already holds a run: go on with it by --resume {out}, or choose another --out")
-    return Run(config, budget if given else Budget(steps=config.steps), args.seed, out)
+    return _fresh(args, budget if given else None, out)
+
+
+def _resumed(path: Path, budget: Budget | None, env_id: str) -> Run:
+    from ..agents.saved import load_card
+
+    if load_card(path, env_id).get("algorithm") == NTUPLE:
+        from ..agents.ntuple_training import NTupleRun
+
+        return NTupleRun.resume(path, budget, env_id)
+    from ..agents.training import Run  # torch is imported from here on
+
+    return Run.resume(path, budget, env_id)
+
+
+def _fresh(args: Train, budget: Budget | None, out: Path) -> Run:
+    from ..agents.configs import PPO_CONFIGS, NTupleConfig
+    from ..agents.runs import Budget
+
+    if args.algo == "ppo":
+        from ..agents.training import Run  # torch is imported from here on
+
+        config = PPO_CONFIGS[args.id]
+        return Run(config, budget or Budget(steps=config.steps), args.seed, out)
+    from ..agents import ntuple_training
+
+    learner = NTupleConfig(network=args.network, threads=args.threads)
+    if args.id != learner.env_id:
+        raise ValueError(f"--algo ntuple is for {learner.env_id}, not for {args.id}")
+    ntuple_training.check(learner)
+    print(f"n-tuple network {learner.network}: {ntuple_training.memory(learner) / 1e6:,.0f} MB of memory", flush=True)
+    return ntuple_training.NTupleRun(learner, budget or Budget(steps=learner.steps), args.seed, out)
 
 
 def _say_end(args: Train, training_run: Run, code: int) -> None:
@@ -111,18 +150,28 @@ def _say_end(args: Train, training_run: Run, code: int) -> None:
 _WORDS: dict[str, str] = {"score": "score {:,.0f}", "home": "cards home {:.1f}", "rank": "start rank {:.0f}"}
 
 
-def _figures(figures: dict[str, float], between: str = ", ") -> str:
-    words = [_WORDS.get(name, name + " {:.0%}").format(value) for name, value in figures.items()]
+_MOST_SHARES = 3
+_LINE = 70  # columns, beside percentage and bar
+
+
+def _figures(figures: dict[str, float], between: str = ", ", shares: int = _MOST_SHARES) -> str:
+    """The figures; of shares the last that are above zero, and the next one."""
+    names = [name for name in figures if name not in _WORDS]
+    above = [i for i, name in enumerate(names) if figures[name] > 0]
+    end = (above[-1] if above else -1) + 2
+    told = [name for name in figures if name in _WORDS or name in names[:end][-shares:]]
+    words = [_WORDS.get(name, name + " {:.0%}").format(figures[name]) for name in told]
     return between.join(words) or "no game ended yet"
 
 
 def _line(progress: Progress) -> str:
     """Figures, speed and time left; short enough to share 80 columns with the percentage and a bar."""
     thousands = progress.rate / 1000
-    parts = [_figures(progress.figures, "  "), f"{thousands:.{0 if thousands >= 10 else 1}f}k steps/s"]
+    rest = [f"{thousands:.{0 if thousands >= 10 else 1}f}k steps/s"]
     if 0 < progress.fraction < 1:
-        parts.append(f"{_clock(progress.seconds * (1 - progress.fraction) / progress.fraction)} left")
-    return "  ".join(parts)
+        rest.append(f"{_clock(progress.seconds * (1 - progress.fraction) / progress.fraction)} left")
+    lines = ("  ".join([_figures(progress.figures, "  ", shares), *rest]) for shares in (3, 2, 1))
+    return next((line for line in lines if len(line) <= _LINE), "  ".join(rest))
 
 
 def _clock(seconds: float) -> str:

@@ -77,7 +77,7 @@ def test_a_run_into_a_pipe(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
     assert "\r" not in done.stdout
     assert f"Done: {saved.load_card(out)['steps']:,} steps" in done.stdout
-    assert re.search(r"score [\d,]+, 512 \d+%, 1024 \d+%, 2048 \d+%", done.stdout)
+    assert re.search(r"score [\d,]+, 512 \d+%", done.stdout)
     assert f"Saved in {out}" in done.stdout
     assert f"--agent '{out}'" in done.stdout, "to be copied into a shell"
     assert files(out) == ["agent.zip", "log.csv", "tensorboard"]
@@ -285,15 +285,58 @@ def test_one_line_of_progress_on_a_terminal(terminal: tuple[int, int], tmp_path:
     assert len(bars) > 3
     assert max(map(len, bars)) <= 80
     assert not any("…" in line for line in bars)
-    pattern = r"━+ +\d+%  ?score [\d,]+  512 \d+%  1024 \d+%  2048 \d+%  [\d.]+k steps/s  \d+:\d\d left"
+    pattern = r"━+ +\d+%  ?score [\d,]+(?:  \d+ \d+%)+  [\d.]+k steps/s  \d+:\d\d left"
     assert any(re.search(pattern, line) for line in bars), bars
     assert " 100% " in bars[-1]
 
 
 @pytest.mark.parametrize(
     "figures",
-    [{"score": 98_765.4, "512": 1.0, "1024": 0.99, "2048": 0.98}, {"home": 47.25, "win": 0.6543, "rank": 11.0}],
+    [
+        {"score": 98_765.4, "512": 1.0, "1024": 0.99, "2048": 0.98},
+        {"score": 198_765.4, "2048": 1.0, "4096": 0.99, "8192": 0.98, "16384": 0.97, "32768": 0.96},
+        {"home": 47.25, "win": 0.6543, "rank": 11.0},
+    ],
 )
 def test_a_long_line_leaves_room_for_percentage_and_bar(figures: dict[str, float]) -> None:
     progress = Progress(steps=9_999_999, seconds=7200.0, fraction=0.3, rate=23_456.7, figures=figures)
     assert len(train._line(progress)) <= 80 - len("━━━━ 100% ")
+
+
+def test_shares_are_shown_up_to_the_first_that_nobody_reached() -> None:
+    figures = {"score": 1.0, "512": 1.0, "1024": 0.5, "2048": 0.25, "4096": 0.0, "8192": 0.0}
+    assert train._figures(figures) == "score 1, 1024 50%, 2048 25%, 4096 0%"
+    assert train._figures({"score": 1.0, "512": 0.0, "1024": 0.0}) == "score 1, 512 0%"
+
+
+def test_an_n_tuple_network_is_trained_resumed_and_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    argv = ["train", "Puzzle2048-v0", "--algo", "ntuple", "--network", "5x4"]
+    assert main([*argv, "--steps", "300000", "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "n-tuple network 5x4: 4 MB of memory" in told
+    assert "Done: 30" in told
+    assert main(["train", "Puzzle2048-v0", "--resume", str(out), "--steps", "500000"]) == 0
+    assert saved.load_card(out)["steps"] >= 500_000
+    for depth in ([], ["--depth", "2"]):
+        assert main(["evaluate", "Puzzle2048-v0", "--agent", str(out), "--episodes", "5", *depth]) == 0
+    assert main(["evaluate", "Puzzle2048-v0", "--agent", "random", "--episodes", "5", "--depth", "2"]) == 2
+    assert "random does not search, so it has no depth" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["FreeCell-v0", "--algo", "ntuple"], "--algo ntuple is for Puzzle2048-v0"),
+        (["Puzzle2048-v0", "--algo", "ntuple", "--network", "9x9"], "unknown n-tuple network '9x9': use 5x4"),
+        (["Puzzle2048-v0", "--algo", "ntuple", "--threads", "0"], "threads must be 1 or more"),
+    ],
+)
+def test_n_tuple_runs_that_cannot_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
+    assert main(["train", *argv, "--out", str(tmp_path / "x")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()

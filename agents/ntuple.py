@@ -1,0 +1,381 @@
+"""n-tuple networks for 2048: tables of what patterns of squares are worth, learned by temporal differences.
+
+Szubert and Jaśkowski (2014): the value of an afterstate (the board after a move, before its new tile) is the sum of
+table entries, one for each n-tuple of squares in each of the board's 8 symmetries, which share a table. Temporal
+coherence (TC) learning gives every entry a step of its own (Beal and Smith 1999; Jaśkowski 2018 for 2048); games are
+learned from their last move backwards, with TD(lambda) targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..envs.common import rng
+from ..envs.common.jit import Int, njit
+from ..envs.common.rng import Streams
+from ..envs.common.rows import ONE, ZERO, words
+from ..envs.puzzle2048.actions import ACTIONS
+from ..envs.puzzle2048.rules import deal, occupied, slide, spawn, transpose
+from ..envs.puzzle2048.state import board_words
+from .policy import Actions, Masks, Observations
+
+Floats = NDArray[np.float32]
+Words = NDArray[np.uint64]
+
+SYMMETRIES = 8
+VALUES = 16  # exponents that a table tells apart: tiles above 32768 count as 32768
+PROB_FOUR = round(0.1 * 2**32)
+SHORTEST = 10  # moves that are worth playing again
+
+# Networks by name: tuples of squares, numbered row by row from 0 to 15.
+NETWORKS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "5x4": ((0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 4, 5), (1, 2, 5, 6), (5, 6, 9, 10)),
+    "4x5": ((0, 1, 2, 3, 4), (4, 5, 6, 7, 8), (0, 1, 2, 4, 5), (4, 5, 6, 8, 9)),
+    "4x6": ((0, 1, 2, 3, 4, 5), (4, 5, 6, 7, 8, 9), (0, 1, 2, 4, 5, 6), (4, 5, 6, 8, 9, 10)),
+    # Matsuzaki (2016): the eight best 6-tuples.
+    "8x6": (
+        (0, 1, 2, 4, 5, 6),
+        (1, 2, 5, 6, 9, 13),
+        (0, 1, 2, 3, 4, 5),
+        (0, 1, 5, 6, 7, 10),
+        (0, 1, 2, 5, 9, 10),
+        (0, 1, 5, 9, 13, 14),
+        (0, 1, 5, 8, 9, 13),
+        (0, 1, 2, 4, 6, 10),
+    ),
+}
+
+_NIBBLE, _S4, _S12, _LAST_BITS = words(0xF, 4, 12, 63)
+_COLUMN0, _COLUMN1 = words(0x000F000F000F000F, 0x00F000F000F000F0)
+_COLUMN2, _COLUMN3 = words(0x0F000F000F000F00, 0xF000F000F000F000)
+_LOWBITS, _S60 = words(0x1111111111111111, 60)
+_ALL = np.uint64(SYMMETRIES)
+_WORST = np.float32(-3e38)
+
+
+class Lookups(NamedTuple):
+    """How a board word becomes places in the table: T tuples of up to R runs of neighbouring squares.
+
+    ``turns`` and ``masks`` (uint64 ``[T, R]``): a run is the word rotated right by so many bits, under the mask.
+    ``starts`` (uint64 ``[T]``): where each tuple's entries begin.
+    """
+
+    turns: Words
+    masks: Words
+    starts: Words
+
+
+def lookups(tuples: Sequence[Sequence[int]]) -> Lookups:
+    """The look-ups of a network."""
+    runs: list[dict[int, int]] = []
+    for squares in tuples:
+        runs.append({})
+        for place, square in enumerate(squares):
+            turn = 4 * (square - place) % 64
+            runs[-1][turn] = runs[-1].get(turn, 0) | (VALUES - 1) << 4 * place
+    shape = len(runs), max(map(len, runs))
+    found = Lookups(np.zeros(shape, np.uint64), np.zeros(shape, np.uint64), np.zeros(len(runs), np.uint64))
+    for t, run in enumerate(runs):
+        found.turns[t, : len(run)], found.masks[t, : len(run)] = list(run), list(run.values())
+    found.starts[1:] = np.cumsum([VALUES ** len(squares) for squares in tuples])[:-1]
+    return found
+
+
+def entries(tuples: Sequence[Sequence[int]]) -> int:
+    """Entries of a network's table."""
+    return sum(VALUES ** len(squares) for squares in tuples)
+
+
+@njit
+def _mirror(x: np.uint64) -> np.uint64:
+    """A board word with each row from right to left."""
+    return (x & _COLUMN0) << _S12 | (x & _COLUMN1) << _S4 | (x & _COLUMN2) >> _S4 | (x & _COLUMN3) >> _S12
+
+
+@njit
+def symmetries(board: np.uint64, boards: Words) -> None:
+    """Write the 8 boards that a board is turned and mirrored into ``boards`` (uint64 ``[8]``)."""
+    boards[0], boards[1] = board, _mirror(board)
+    boards[2] = transpose(board)
+    boards[3] = _mirror(boards[2])
+    boards[4], boards[5] = transpose(boards[1]), transpose(boards[3])
+    boards[6], boards[7] = _mirror(boards[4]), _mirror(boards[5])
+
+
+@njit
+def entry(board: np.uint64, t: Int, net: Lookups) -> np.uint64:
+    """The place in the table of tuple ``t`` of a board."""
+    place = np.uint64(net.starts[t])
+    for r in range(np.uint64(net.turns.shape[1])):
+        turn = net.turns[t, r]
+        place += (board >> turn | board << (ZERO - turn & _LAST_BITS)) & net.masks[t, r]
+    return place
+
+
+@njit
+def flat(low: np.uint64, high: np.uint64) -> np.uint64:
+    """The two words of a board as one, tiles above 32768 as 32768."""
+    return low | high * _NIBBLE
+
+
+@njit
+def value(board: np.uint64, table: Floats, net: Lookups, boards: Words) -> np.float32:
+    """What a board (``flat``) is worth by column 0 of ``table`` (float32 ``[entries, C]``); ``boards`` is scratch."""
+    symmetries(board, boards)
+    total = np.float32(0)
+    for t in range(np.uint64(len(net.starts))):
+        for s in range(_ALL):
+            total += table[np.intp(entry(boards[s], t, net)), 0]
+    return total
+
+
+@njit
+def _learn_value(
+    board: np.uint64, error: np.float32, rate: float, table: Floats, net: Lookups, boards: Words
+) -> np.float32:
+    """Move the value of a board by ``rate`` times ``error``, shared by its look-ups, and return the new one.
+
+    (A little less than that if look-ups meet in an entry: it is added up as it stands after each of them.)
+    A table of 3 columns learns by temporal coherence: columns 1 and 2 hold the sums of errors and of their amounts,
+    whose ratio (1 at first) scales the entry's step. A table of 1 column learns by plain TD.
+    """
+    symmetries(board, boards)
+    step = np.float32(rate * error / (SYMMETRIES * len(net.starts)))
+    coherent = table.shape[1] == 3
+    total = np.float32(0)
+    for t in range(np.uint64(len(net.starts))):
+        for s in range(_ALL):
+            i = np.intp(entry(boards[s], t, net))
+            if coherent:
+                scale = abs(table[i, 1]) / table[i, 2] if table[i, 2] > 0 else np.float32(1)
+                table[i, 1] += error
+                table[i, 2] += abs(error)
+                table[i, 0] += step * scale
+            else:
+                table[i, 0] += step
+            total += table[i, 0]
+    return total
+
+
+@njit
+def best_move(
+    low: np.uint64, high: np.uint64, table: Floats, net: Lookups, boards: Words
+) -> tuple[np.uint64, np.uint64, int]:
+    """The afterstate with the most points gained and to come: (low word, high word, gain); gain -1: no legal move."""
+    best, best_low, best_high, best_gain = _WORST, low, high, -1
+    for way in range(ACTIONS):
+        to_low, to_high, gain = slide(low, high, way)
+        if to_low == low and to_high == high:
+            continue
+        worth = np.float32(gain) + value(flat(to_low, to_high), table, net, boards)
+        if worth > best:
+            best, best_low, best_high, best_gain = worth, to_low, to_high, gain
+    return best_low, best_high, best_gain
+
+
+class Trace(NamedTuple):
+    """The afterstates of a game as board words (uint64 ``[M]``) and the points gained on the way to each (int64)."""
+
+    low: Words
+    high: Words
+    gain: NDArray[np.int64]
+
+
+@njit
+def _play(
+    low: np.uint64, high: np.uint64, word: np.uint64, table: Floats, net: Lookups, boards: Words, trace: Trace
+) -> tuple[int, np.uint64]:
+    """Play a game to its end, greedily, into ``trace``; returns (moves, generator word)."""
+    for n in range(len(trace.low)):
+        low, high, gain = best_move(low, high, table, net, boards)
+        if gain < 0:
+            return n, word
+        trace.low[n], trace.high[n], trace.gain[n] = low, high, gain
+        word += rng.GAMMA
+        low, _ = spawn(low, high, rng.mix(word), PROB_FOUR)
+    return len(trace.low), word
+
+
+@njit
+def _learn_game(n: int, rate: float, decay: float, table: Floats, net: Lookups, boards: Words, trace: Trace) -> None:
+    """Learn the n afterstates of a game, the last first: nothing follows it, so its target is 0."""
+    target = np.float32(0)
+    for back in range(n):
+        i = n - 1 - back
+        board = flat(trace.low[i], trace.high[i])
+        error = target - value(board, table, net, boards)
+        new = _learn_value(board, error, rate, table, net, boards)
+        target = np.float32(trace.gain[i] + (1 - decay) * new + decay * target)
+
+
+@njit
+def _top(low: np.uint64, high: np.uint64) -> int:
+    """The largest exponent of a board."""
+    top = 0
+    for square in range(16):
+        shift = np.uint64(4 * square)
+        top = max(top, int(low >> shift & _NIBBLE | (high >> shift & ONE) << _S4))
+    return top
+
+
+@njit
+def learn_games(
+    state: Words,
+    moves: int,
+    rate: float,
+    decay: float,
+    restart: bool,
+    table: Floats,
+    net: Lookups,
+    boards: Words,
+    trace: Trace,
+    scores: NDArray[np.int64],
+    tops: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Play and learn whole games until ``moves`` were made or ``scores`` is full; returns (games, moves made).
+
+    ``state`` (uint64 ``[2]``): generator word, and where in ``trace`` to begin the next game anew (0: at the start).
+    With ``restart`` a game that ended is played again from its middle, and that one from its middle, until little is
+    left: late boards, which are rare, are seen more often (Matsuzaki 2017). Only games from the start are counted in
+    ``scores`` and ``tops`` (int64 ``[G]``: points, largest exponent).
+    """
+    made, games = 0, 0
+    while made < moves and games < len(scores):
+        begin = np.int64(state[1])
+        state[0] += rng.GAMMA
+        first = rng.mix(state[0])
+        if begin:
+            high = trace.high[begin]
+            low, _ = spawn(trace.low[begin], high, first, PROB_FOUR)
+        else:
+            state[0] += rng.GAMMA
+            low, _ = deal(first, rng.mix(state[0]), PROB_FOUR)
+            high = ZERO
+        n, state[0] = _play(low, high, state[0], table, net, boards, trace)
+        _learn_game(n, rate, decay, table, net, boards, trace)
+        made += n
+        if not begin:
+            scores[games] = 0
+            for i in range(n):
+                scores[games] += trace.gain[i]
+            tops[games] = _top(trace.low[n - 1], trace.high[n - 1])
+            games += 1
+        state[1] = np.uint64(n // 2) if restart and n > 2 * SHORTEST else ZERO
+    return games, made
+
+
+@njit
+def _expected(
+    low: np.uint64,
+    high: np.uint64,
+    depth: Int,
+    reach: float,
+    cutoff: float,
+    table: Floats,
+    net: Lookups,
+    boards: Words,
+    tags: Words,
+    known: NDArray[np.float64],
+) -> float:
+    """What is still to be gained from an afterstate, looked at ``depth`` moves ahead: the mean over its new tiles.
+
+    ``reach`` is the probability of coming here; below ``cutoff`` the table alone judges. ``tags`` and ``known`` (uint64
+    and float64 ``[2^k]``) hold what was searched already.
+    """
+    tag = rng.mix(low ^ rng.mix(high + np.uint64(depth) * rng.GAMMA))
+    slot = tag & np.uint64(len(tags) - 1)
+    if tags[slot] == tag:
+        return float(known[slot])
+    empty = ~occupied(low, high) & _LOWBITS
+    squares = np.int64(empty * _LOWBITS >> _S60)  # 1 to 15 after a move
+    total = 0.0
+    while empty:
+        square = empty & (ZERO - empty)
+        empty ^= square
+        for four in range(2):
+            board, chance = low | square << np.uint64(four), (0.1 if four else 0.9) / squares
+            deeper = depth > 1 and reach * chance >= cutoff
+            best, legal = 0.0, False
+            for way in range(ACTIONS):
+                to_low, to_high, gain = slide(board, high, way)
+                if to_low == board and to_high == high:
+                    continue
+                if deeper:
+                    worth = gain + _expected(
+                        to_low, to_high, depth - 1, reach * chance, cutoff, table, net, boards, tags, known
+                    )
+                else:
+                    worth = gain + float(value(flat(to_low, to_high), table, net, boards))
+                best = max(best, worth) if legal else worth
+                legal = True
+            total += chance * best
+    tags[slot], known[slot] = tag, total
+    return total
+
+
+@njit
+def search_rows(
+    low: Words,
+    high: Words,
+    masks: Masks,
+    depth: int,
+    cutoff: float,
+    table: Floats,
+    net: Lookups,
+    boards: Words,
+    tags: Words,
+    known: NDArray[np.float64],
+    found: NDArray[np.float64],
+) -> None:
+    """Write what each move under ``masks`` (bool ``[N, 4]``) gains, now and later, into ``found`` (float64)."""
+    for i in range(len(low)):
+        if depth > 1:
+            for j in range(len(tags)):
+                tags[j] = ZERO
+        for way in range(ACTIONS):
+            if not masks[i, way]:
+                continue
+            to_low, to_high, gain = slide(low[i], high[i], way)
+            if depth > 1:
+                later = _expected(to_low, to_high, depth - 1, 1.0, cutoff, table, net, boards, tags, known)
+            else:
+                later = float(value(flat(to_low, to_high), table, net, boards))
+            found[i, way] = gain + later
+
+
+class NTuplePlayer:
+    """The move that gains most, now and by the network later; with ``depth`` above 1 after looking so far ahead."""
+
+    _CUTOFF = 1e-3
+    _SLOTS = 1 << 14
+
+    def __init__(self, name: str, network: str, values: Floats, depth: int = 1) -> None:
+        """``values``: float32 or float16 ``[entries]`` of the ``network`` of that name.
+
+        Raises ValueError for an unknown network, a table that does not fit it, or a depth below 1.
+        """
+        if network not in NETWORKS:
+            raise ValueError(f"unknown n-tuple network {network!r}: use {', '.join(NETWORKS)}")
+        if values.shape != (entries(NETWORKS[network]),):
+            raise ValueError(f"a {network} network has {entries(NETWORKS[network]):,} values, not {values.shape}")
+        if depth < 1:
+            raise ValueError(f"depth must be 1 or more, not {depth}")
+        self.name, self.depth = name, depth
+        self._net = lookups(NETWORKS[network])
+        self._table = np.ascontiguousarray(values, dtype=np.float32)[:, None]
+        self._boards = np.zeros(SYMMETRIES, dtype=np.uint64)
+        self._tags, self._known = np.zeros(self._SLOTS, dtype=np.uint64), np.zeros(self._SLOTS)
+
+    def act(self, observations: Observations, masks: Masks, rng: Streams) -> Actions:
+        """One action per row; no chance is used."""
+        found = np.full(masks.shape, -np.inf)
+        low, high = board_words(observations)
+        scratch = self._boards, self._tags, self._known
+        search_rows(
+            low, high, np.ascontiguousarray(masks), self.depth, self._CUTOFF, self._table, self._net, *scratch, found
+        )
+        return np.asarray(found.argmax(axis=1), dtype=np.int64)
