@@ -64,7 +64,9 @@ def test_wheel_holds_every_module_and_no_test(wheel):
     names = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
     sources = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
     modules = {f"puzzlegym/{path.relative_to(ROOT).as_posix()}" for path in sources}
-    assert set(names) == modules | {"puzzlegym/__init__.py", "puzzlegym/py.typed"}
+    weights = {f"puzzlegym/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "agents" / "weights").iterdir()}
+    assert set(names) == modules | weights | {"puzzlegym/__init__.py", "puzzlegym/py.typed"}
+    assert sum(path.stat().st_size for path in (ROOT / "agents" / "weights").iterdir()) < 12_000_000
 
 
 def test_wheel_metadata(wheel):

@@ -1,0 +1,45 @@
+"""Agents that come with the package play as their cards say."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pytest
+from puzzlegym.agents import saved, shipped
+from puzzlegym.agents.evaluation import evaluate
+from puzzlegym.agents.policy import load
+
+P2048 = "Puzzle2048-v0"
+
+
+def test_the_n_tuple_network_is_strong():
+    result = evaluate(P2048, load(P2048, "ntuple"), 100)
+    assert result.score_mean > 90_000
+    assert result.rates["2048"].value > 0.9
+    assert result.illegal_moves == 0
+    assert result.agent == "ntuple"
+
+
+def test_looking_ahead_is_better_still():
+    deep = evaluate(P2048, load(P2048, "ntuple", depth=2), 20)
+    assert deep.score_mean > evaluate(P2048, load(P2048, "ntuple"), 20).score_mean
+
+
+@pytest.mark.parametrize("path", sorted(shipped.WEIGHTS.iterdir()), ids=lambda path: path.name)
+def test_files_are_small_and_hold_arrays_and_a_card(path):
+    card = saved.load_card(path)
+    assert {"env_id", "algorithm", "config", "seed", "steps", "seconds", "versions"} <= set(card)
+    assert path.stat().st_size < 8_000_000
+    assert sorted(zipfile.ZipFile(path).namelist()) == ["card.json", "trainer.npz", "weights.npz"]
+    assert all(array.dtype == np.float16 for array in saved.load_weights(path).values())
+    assert not saved.load_trainer(path)
+
+
+def test_a_run_is_shipped_in_half_precision(tmp_path, monkeypatch):
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path / "weights")
+    saved.save(tmp_path / "agent.zip", {"env_id": P2048}, {"values": np.arange(5, dtype=np.float32)}, {"x": np.ones(3)})
+    path = shipped.ship(tmp_path, "name")
+    assert path.name == "name.zip"
+    assert saved.load_card(path)["env_id"] == P2048
+    assert saved.load_weights(path)["values"].tolist() == [0, 1, 2, 3, 4]
