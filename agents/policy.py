@@ -70,20 +70,32 @@ def load(env_id: str, name_or_path: str, depth: int | None = None) -> Policy:
     agent that searches looks (default: its own). Raises ValueError for an unknown puzzle or agent and for a depth that
     the agent has no use for, and its subclass ``AgentError`` for a file that is no agent of this puzzle.
     """
+    make, known = _maker(env_id, name_or_path)
+    if depth is None:
+        return make(*known)
+    if not _searches(make):
+        raise ValueError(f"{name_or_path} does not search, so it has no depth")
+    return make(*known, depth=depth)
+
+
+def searches(env_id: str, name_or_path: str) -> bool:
+    """Does this agent look ahead, so that it has a depth? Raises ValueError as ``load`` does."""
+    return _searches(_maker(env_id, name_or_path)[0])
+
+
+def _searches(make: Callable[..., Policy]) -> bool:
+    return "depth" in signature(make).parameters
+
+
+def _maker(env_id: str, name_or_path: str) -> tuple[Callable[..., Policy], tuple[Any, ...]]:
+    """What makes an agent, and the arguments that it needs."""
     check_id(env_id)
     path = Path(name_or_path).expanduser()
     if factory := named_agents(env_id).get(name_or_path):
-        make: Callable[..., Policy] = _attribute(factory)
-        known: tuple[Any, ...] = ()
-    elif name_or_path and path.exists():
-        make, known = _loader(path, env_id), (path, env_id)
-    else:
-        raise _unknown(env_id, name_or_path)
-    if depth is None:
-        return make(*known)
-    if "depth" not in signature(make).parameters:
-        raise ValueError(f"{name_or_path} does not search, so it has no depth")
-    return make(*known, depth=depth)
+        return _attribute(factory), ()
+    if name_or_path and path.exists():
+        return _loader(path, env_id), (path, env_id)
+    raise _unknown(env_id, name_or_path)
 
 
 def _unknown(env_id: str, name_or_path: str) -> ValueError:

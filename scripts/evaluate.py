@@ -19,7 +19,7 @@ from rich.table import Table
 
 from .. import PUZZLES
 from ..agents.evaluation import Evaluation, Rate, evaluate, games
-from ..agents.policy import Policy, load
+from ..agents.policy import Policy, load, searches
 from ._console import progress
 
 
@@ -31,13 +31,13 @@ class Evaluate:
         tyro.conf.Positional[str], tyro.conf.arg(metavar="ID", help=f"The puzzle: {' or '.join(PUZZLES)}.")
     ]
     agent: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|PATH [...]")]
-    """One or more: names (random, greedy, for 2048 expectimax) or paths of trained agents."""
+    """One or more: names (puzzlegym leaderboard plays them all) or paths of trained agents."""
     episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 200
     """Number of games."""
     seed: Annotated[int, tyro.conf.arg(metavar="S")] = 0
     """The games to play: same seed, same games."""
     depth: Annotated[int | None, tyro.conf.arg(metavar="D", help_behavior_hint="(default: each agent's own)")] = None
-    """Moves that agents which search look ahead: expectimax, n-tuple networks."""
+    """Moves that those agents which search look ahead: expectimax, n-tuple networks."""
     start_rank: Annotated[int, tyro.conf.arg(metavar="R")] = 0
     """FreeCell only: cards up to this rank start at home (0: the numbered deals)."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -55,7 +55,9 @@ def run(options: Evaluate) -> int:
         from ._plotting import check  # loads matplotlib
 
         check(options.plot)
-    players = [(name, load(options.env_id, name, options.depth)) for name in options.agent]
+    if options.depth is not None and not any(searches(options.env_id, name) for name in options.agent):
+        raise ValueError("--depth is for agents that search, and none of these does")
+    players = [(name, _loaded(options, name)) for name in options.agent]
     results: list[Evaluation] = []
     try:
         for name, player in players:
@@ -87,7 +89,12 @@ def _draw(results: Sequence[Evaluation], path: Path) -> None:
 
 def evaluate_one(options: Evaluate, name: str) -> Evaluation:
     """One agent's result."""
-    return _evaluate(options, name, load(options.env_id, name, options.depth))
+    return _evaluate(options, name, _loaded(options, name))
+
+
+def _loaded(options: Evaluate, name: str) -> Policy:
+    """The agent, with the depth that was asked for if it searches."""
+    return load(options.env_id, name, options.depth if searches(options.env_id, name) else None)
 
 
 def _evaluate(options: Evaluate, name: str, player: Policy) -> Evaluation:

@@ -323,7 +323,11 @@ def test_an_n_tuple_network_is_trained_resumed_and_played(
     for depth in ([], ["--depth", "2"]):
         assert main(["evaluate", "Puzzle2048-v0", "--agent", str(out), "--episodes", "5", *depth]) == 0
     assert main(["evaluate", "Puzzle2048-v0", "--agent", "random", "--episodes", "5", "--depth", "2"]) == 2
+    assert "--depth is for agents that search, and none of these does" in capsys.readouterr().err
+    assert main(["watch", "Puzzle2048-v0", "--agent", "random", "--depth", "2"]) == 2
     assert "random does not search, so it has no depth" in capsys.readouterr().err
+    mixed = ["--agent", "random", str(out), "--episodes", "2", "--depth", "2"]
+    assert main(["evaluate", "Puzzle2048-v0", *mixed]) == 0
 
 
 @pytest.mark.parametrize(
