@@ -30,7 +30,7 @@ _NIBBLE, _ROW, _LOWBITS = words(0xF, 0xFFFF, 0x1111111111111111)
 _ALIVE, _EMPTY, _MERGES, _DISORDER, _TILES = 200_000.0, 270.0, 700.0, 47.0, 11.0
 _DISORDER_POWER, _TILES_POWER = 4.0, 3.5
 
-_CHANCES = 0.9, 0.1  # of a new 2 and a new 4
+CHANCES = 0.9, 0.1  # of a new 2 and a new 4
 _CUTOFF = 1e-3  # what is less probable than this is not looked into any further
 _SLOTS = 1 << 14  # positions that a search remembers: few enough for the processor's cache, and more help little
 
@@ -95,7 +95,7 @@ def _expected(
         square = empty & (ZERO - empty)
         empty ^= square
         for four in range(2):
-            board, chance = low | square << np.uint64(four), _CHANCES[four] / squares
+            board, chance = low | square << np.uint64(four), CHANCES[four] / squares
             deeper = depth > 1 and reach * chance >= cutoff
             best = 0.0
             for way in range(ACTIONS):
@@ -145,6 +145,8 @@ def search_rows(
 
 class Expectimax:
     """The move after which the best play of both, hand and chance, leads to the best boards; no chance is used.
+
+    It searches in arrays of its own: a player is for one thread at a time.
 
     Example:
         >>> import numpy as np

@@ -10,11 +10,10 @@ from ..envs.common.jit import njit
 from ..envs.common.rng import Streams
 from ..envs.common.rows import ONE
 from ..envs.puzzle2048.actions import ACTIONS
-from ..envs.puzzle2048.rules import legal_bits, slide, spawn
+from ..envs.puzzle2048.rules import FOURS, legal_bits, slide, spawn
 from ..envs.puzzle2048.state import board_words
 from .policy import Actions, Masks, Observations
 
-PROB_FOUR = round(0.1 * 2**32)
 _ACTIONS = np.uint64(ACTIONS)
 
 
@@ -24,7 +23,7 @@ def _roll_out(low: np.uint64, high: np.uint64, word: np.uint64) -> tuple[int, np
     total = 0
     while True:
         word += rng.GAMMA
-        low, _ = spawn(low, high, rng.mix(word), PROB_FOUR)
+        low, _ = spawn(low, high, rng.mix(word), FOURS)
         legal = legal_bits(low, high)
         if legal == 0:
             return total, word

@@ -19,8 +19,9 @@ from ..envs.common.jit import Int, njit
 from ..envs.common.rng import Streams
 from ..envs.common.rows import ONE, ZERO, words
 from ..envs.puzzle2048.actions import ACTIONS
-from ..envs.puzzle2048.rules import deal, occupied, slide, spawn, transpose
+from ..envs.puzzle2048.rules import FOURS, deal, occupied, slide, spawn, transpose
 from ..envs.puzzle2048.state import board_words
+from .expectimax import CHANCES
 from .policy import Actions, Masks, Observations
 
 Floats = NDArray[np.float32]
@@ -28,7 +29,6 @@ Words = NDArray[np.uint64]
 
 SYMMETRIES = 8
 VALUES = 16  # exponents that a table tells apart: tiles above 32768 count as 32768
-PROB_FOUR = round(0.1 * 2**32)
 SHORTEST = 10  # moves that are worth playing again
 
 # Networks by name: tuples of squares, numbered row by row from 0 to 15.
@@ -196,7 +196,7 @@ def _play(
             return n, word
         trace.low[n], trace.high[n], trace.gain[n] = low, high, gain
         word += rng.GAMMA
-        low, _ = spawn(low, high, rng.mix(word), PROB_FOUR)
+        low, _ = spawn(low, high, rng.mix(word), FOURS)
     return len(trace.low), word
 
 
@@ -250,10 +250,10 @@ def learn_games(
         first = rng.mix(state[0])
         if begin:
             high = trace.high[begin]
-            low, _ = spawn(trace.low[begin], high, first, PROB_FOUR)
+            low, _ = spawn(trace.low[begin], high, first, FOURS)
         else:
             state[0] += rng.GAMMA
-            low, _ = deal(first, rng.mix(state[0]), PROB_FOUR)
+            low, _ = deal(first, rng.mix(state[0]), FOURS)
             high = ZERO
         n, state[0] = _play(low, high, state[0], table, net, boards, trace)
         _learn_game(n, rate, decay, table, net, boards, trace)
@@ -297,7 +297,7 @@ def _expected(
         square = empty & (ZERO - empty)
         empty ^= square
         for four in range(2):
-            board, chance = low | square << np.uint64(four), (0.1 if four else 0.9) / squares
+            board, chance = low | square << np.uint64(four), CHANCES[four] / squares
             deeper = depth > 1 and reach * chance >= cutoff
             best, legal = 0.0, False
             for way in range(ACTIONS):
@@ -348,7 +348,10 @@ def search_rows(
 
 
 class NTuplePlayer:
-    """The move that gains most, now and by the network later; with ``depth`` above 1 after looking so far ahead."""
+    """The move that gains most, now and by the network later; with ``depth`` above 1 after looking so far ahead.
+
+    It searches in arrays of its own: a player is for one thread at a time.
+    """
 
     _CUTOFF = 1e-3
     _SLOTS = 1 << 14

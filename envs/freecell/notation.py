@@ -144,8 +144,11 @@ def format_move(board: Any, action: int, names: CellNames | None = None) -> str:
     Raises ValueError for a card that is home.
     """
     board = check_board(board)
-    names = names.copy() if names else CellNames(board)
-    names.sync(board)
+    if names is None:
+        names = CellNames(board)
+    else:
+        names = names.copy()
+        names.sync(board)
     card, to = decode_action(action)
     x = card + 1
     if x in board[0, :CELLS]:

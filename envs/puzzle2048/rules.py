@@ -31,6 +31,7 @@ from ..common.rows import (
 from .actions import Action
 from .state import HIGH, LOW, SCORE, SIDE, SQUARES, TOP
 
+FOURS = round(0.1 * 2**32)  # the chance of a 4 by the rules, as ``spawn`` takes it
 WIN_EXPONENT = 11  # the tile 2048
 EXPONENTS = 32  # what the five bits of a square can hold
 _BLOCK = np.uint64(256)  # rows that go through the loops of ``advance_rows`` together

@@ -43,6 +43,10 @@ class App(ABC):
         self._last: list[str] = []  # picture in a pipe
         self._claim()
 
+    def _begin(self) -> None:
+        self.new_game()
+        self.settle()
+
     # -- what a game says ------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -82,8 +86,7 @@ class App(ABC):
     def run(self, wants_new: bool) -> None:
         """Play until the player leaves or the input ends."""
         if not self._offer(ask=not wants_new):
-            self.new_game()
-            self.save()
+            self._begin()
         try:
             while True:
                 self.draw()
@@ -135,6 +138,21 @@ class App(ABC):
         if self.frames.in_place:
             self.draw()
             time.sleep(seconds)
+
+    def settle(self) -> None:
+        """Do what every change of the game asks for: save it."""
+        self.save()
+
+    def restart(self) -> None:
+        """The same game once more: in 2048 the same tiles come after the same moves."""
+        if self.sure("r", "Restart"):
+            self.session.restart()
+            self.settle()
+
+    def ask_new(self) -> None:
+        """Another game."""
+        if self.sure("n", self.new_words().capitalize()):
+            self._begin()
 
     def leave(self) -> None:
         """Stop playing."""
@@ -211,7 +229,6 @@ class App(ABC):
     def _answer_offer(self, key: str) -> None:
         self.message = Note("")
         if key == "n":
-            self.new_game()
-            self.save()
+            self._begin()
         elif key not in (k.ENTER, " ", "y"):
             self.press(key)

@@ -102,7 +102,9 @@ class Play2048(App):
         handler = self.handlers.get(key.lower() if len(key) == 1 else key)
         if self.is_won_now() and key in ("c", k.ENTER):
             self.session.kept_on = True
-            self.save()
+            self.settle()
+        elif self.is_won_now() and key == "n":  # the banner has asked
+            self._begin()
         elif handler:
             handler()
 
@@ -118,7 +120,7 @@ class Play2048(App):
             self.say(f"{error}.".capitalize())
             return
         self.records.keep(BEST, self.session.state.score, max)
-        self.save()
+        self.settle()
 
     def undo(self) -> None:
         """Take a move back; back before 2048 its banner is due once more."""
@@ -126,19 +128,7 @@ class Play2048(App):
             self.say("Nothing to undo.")
             return
         self.session.kept_on &= max(self.session.state.board) >= WIN
-        self.save()
-
-    def restart(self) -> None:
-        """Begin the same game again: the same seed, so the same tiles after the same moves."""
-        if self.sure("r", "Restart"):
-            self.session.restart()
-            self.save()
-
-    def ask_new(self) -> None:
-        """Begin another game."""
-        if self.is_won_now() or self.sure("n", "New game"):
-            self.new_game()
-            self.save()
+        self.settle()
 
     def give_hint(self) -> None:
         """Name the move that the package's best quick player would make."""

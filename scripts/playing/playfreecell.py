@@ -79,7 +79,6 @@ class PlayFreeCell(App):
         number = self.deal or low + secrets.randbelow(high - low + 1)
         self.deal = None
         self.session.start(secrets.randbelow(2**32), {"deal": number})
-        self._settle()
         if number in UNWINNABLE:
             self.say("This deal is one of the eight that cannot be won.", BOLD)
 
@@ -148,7 +147,7 @@ class PlayFreeCell(App):
         """Make a legal move and let the safe cards go home one by one. Raises ValueError for an illegal one."""
         steps = self.session.steps_of(move)
         self.session.play(move)
-        self._settle()  # saved, with its time, before the cards are on their way
+        self.settle()  # saved, with its time, before the cards are on their way
         home = [spoken_name(card) for _, card in steps if card is not None]
         for board, _ in steps if home else ():
             self.passing = board
@@ -156,14 +155,14 @@ class PlayFreeCell(App):
         self.passing = None
         self.say(f"Move {move}." + (f" Home by themselves: {' '.join(home)}." if home else ""))
 
-    def _settle(self) -> None:
-        """After a change of the table: the cursor, the clock, the records, the save."""
+    def settle(self) -> None:
+        """Do what every change of the table asks for: the cursor, the clock, the records, the save."""
         self.cursor.held = None
         self.record = ""
         self.cursor.settle(self.session.board)
         if self.session.is_won():
             self._won()
-        self.save()
+        super().settle()
 
     def _won(self) -> None:
         self.session.clock.run(False)
@@ -190,18 +189,7 @@ class PlayFreeCell(App):
     def _step_in_time(self, done: bool, words: str, otherwise: str) -> None:
         self.say(words if done else otherwise)
         if done:
-            self._settle()
-
-    def restart(self) -> None:
-        """The same deal again."""
-        if self.sure("r", "Restart"):
-            self.session.restart()
-            self._settle()
-
-    def ask_new(self) -> None:
-        """A random deal."""
-        if self.sure("n", "New deal"):
-            self.new_game()
+            self.settle()
 
     def ask_deal(self) -> None:
         """Ask for the number of a deal."""
@@ -214,7 +202,7 @@ class PlayFreeCell(App):
             self.say(f"A deal is a number from 1 to {CLASSIC_DEALS:,}, not {text}.", BAD)
             return
         self.deal = int(number)
-        self.new_game()
+        self._begin()
 
     def give_hint(self) -> None:
         """Name and show one move worth trying."""
