@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from ..envs.common.jit import njit
 from ..envs.common.masks import choose_legal
 from ..envs.common.rng import Streams
+from ..envs.common.rows import ONE, ZERO, words
 from ..envs.puzzle2048 import Action
 from ..envs.puzzle2048.rules import slide
-from ..envs.puzzle2048.state import board_words
+from ..envs.puzzle2048.state import SIDE, SQUARES, board_words
 from .policy import Actions, Masks, Observations
 
 Floats = NDArray[np.float64]
+_NIBBLE, _S4 = words(0xF, 4)
+_SQUARE_FREE = 1 << 22  # more than six times the sum of all tiles can be
 
 
 def draw(weights: NDArray[np.float64], rng: Streams) -> Actions:
@@ -59,23 +62,44 @@ class Greedy2048:
         return np.asarray(order[gains[:, order].argmax(axis=1)], dtype=np.int64)
 
 
+@njit
+def _slopes(low: NDArray[np.uint64], high: NDArray[np.uint64], slopes: NDArray[np.int64]) -> None:
+    """Write how good the board after each direction is for one that heaps up its tiles in the lower left corner.
+
+    Into int64 ``[N, 4]``: first empty squares count, then all tiles, each times the steps (0 to 6) between its square
+    and the upper right one.
+    """
+    for i in range(len(low)):
+        for way in range(slopes.shape[1]):
+            to_low, to_high, _ = slide(low[i], high[i], way)
+            for square in range(SQUARES):
+                shift = np.uint64(4 * square)
+                exponent = (to_low >> shift & _NIBBLE) | (to_high >> shift & ONE) << _S4
+                if exponent == ZERO:
+                    slopes[i, way] += _SQUARE_FREE
+                else:
+                    slopes[i, way] += (1 << np.int64(exponent)) * (square // SIDE + SIDE - 1 - square % SIDE)
+
+
 class Corner2048:
     """Two directions all the time, a third when neither moves, the fourth when nothing else does.
 
-    That is the advice given to people: down or left, whichever gains more, keeps the largest tiles in the lower left
-    corner; right leads back there, up almost never.
+    That is the advice given to people: down or left, whichever frees more squares, or else heaps the tiles up better in
+    the lower left corner; points are not chased. Right leads back there, up almost never.
     """
 
     name = "corner"
+    last = (Action.RIGHT, Action.UP)
 
     def act(self, observations: Observations, masks: Masks, rng: Streams) -> Actions:
         """One action per row; no chance is used."""
-        gains = np.zeros(masks.shape, dtype=np.int64)
-        _gains(*board_words(observations), gains)
-        left_is_better = (gains[:, Action.LEFT] > gains[:, Action.DOWN]) & masks[:, Action.LEFT]
-        order = np.array([Action.DOWN, Action.LEFT, Action.RIGHT, Action.UP])
-        first_legal = order[masks[:, order].argmax(axis=1)]
-        return np.where(left_is_better, np.int64(Action.LEFT), first_legal)
+        slopes = np.zeros(masks.shape, dtype=np.int64)
+        _slopes(*board_words(observations), slopes)
+        for rank, way in enumerate(self.last, 1):
+            slopes[:, way] = -rank
+        slopes[~masks] = -len(Action)
+        order = np.array([Action.DOWN, Action.LEFT, *self.last])
+        return np.asarray(order[slopes[:, order].argmax(axis=1)], dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,17 @@ def test_games_must_be_some():
         MonteCarlo(games=0)
 
 
+def test_the_corner_rule_is_not_greedy():
+    boards = np.random.default_rng(0).integers(0, 8, (300, 4, 4)).astype(np.uint8)
+    masks = np.stack([legal_moves(board) for board in boards])
+    boards, masks = boards[masks.any(axis=1)], masks[masks.any(axis=1)]
+    streams = Streams.seeded(range(len(boards)))
+    corner, greedy = (load(P2048, name).act(boards, masks, streams) for name in ("corner", "greedy"))
+    assert 0.05 < np.mean(corner != greedy) < 0.6
+    both = masks[:, Action.DOWN] | masks[:, Action.LEFT]
+    assert np.isin(corner[both], (Action.DOWN, Action.LEFT)).all()
+
+
 def choose(rows):
     board = np.array(rows, dtype=np.uint8)
     action = Corner2048().act(board[None], legal_moves(board)[None], Streams.seeded([0]))[0]
@@ -61,6 +72,11 @@ def choose(rows):
         ([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [3, 3, 0, 0]], "LEFT"),
         ([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 3, 0, 0]], "LEFT"),
         ([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [3, 2, 1, 0]], "RIGHT"),
+        ([[0, 0, 0, 9], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 1]], "LEFT"),
+        ([[9, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [2, 0, 0, 0]], "DOWN"),
+        ([[5, 0, 0, 3], [5, 0, 0, 3], [1, 1, 0, 0], [0, 0, 0, 0]], "DOWN"),
+        ([[1, 1, 0, 0], [2, 2, 0, 0], [9, 0, 0, 0], [9, 0, 0, 0]], "LEFT"),
+        ([[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 9], [0, 0, 0, 0]], "LEFT"),
         ([[0, 0, 0, 0], [0, 0, 0, 0], [1, 2, 1, 2], [3, 4, 3, 4]], "UP"),
     ],
 )
