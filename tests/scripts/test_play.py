@@ -523,12 +523,12 @@ def test_unreadable_saves_are_said_and_kept(home, env_id, kind, monkeypatch, cap
     assert json.loads(path.read_text())["moves"] == ""
 
 
-def test_nothing_can_be_written(home, monkeypatch, capsys):
+def test_nothing_can_be_written(home):
     blocked = Path(home["XDG_DATA_HOME"])
     blocked.write_text("a file where a folder should be")
-    with play(home, P2048) as terminal:
+    with play(home, P2048, "--seed", "7") as terminal:
         terminal.wait("Games cannot be saved in", "moves 0")
-        terminal.press("s", "moves 1")
+        terminal.press("w", "moves 1")
         terminal.send("q")
         assert terminal.end() == 0
     assert blocked.read_text() == "a file where a folder should be"
