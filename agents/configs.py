@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from .runs import Budget
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,9 @@ class PPOConfig:
     env_arguments: dict[str, Any] = field(default_factory=dict)
     sample: bool = False  # does the trained agent sample its moves, or take the most likely one?
     curriculum: Curriculum | None = None
-    steps: int = 5_000_000  # budget where the command names none
+    minutes: float = 10.0  # budget that the numbers are made for, and where the command names none
+    teacher: str | None = None  # agent to imitate before PPO begins
+    teacher_share: float = 0.0  # of the budget
     num_envs: int = 256
     n_steps: int = 128
     batch_size: int = 2048
@@ -58,31 +63,64 @@ class PPOConfig:
         return cls(**fixed)
 
 
-PPO_CONFIGS: dict[str, PPOConfig] = {
-    "Puzzle2048-v0": PPOConfig(
-        env_id="Puzzle2048-v0",
-        network="one_hot_mlp",
-        network_arguments={"squares": 16, "values": 18, "actions": 4, "hidden": (256, 256)},
-        wrappers=("shaped_2048",),
-        n_steps=64,
-        learning_rate=2e-3,
-        ent_coef=0.0,
-    ),
-    "FreeCell-v0": PPOConfig(
-        env_id="FreeCell-v0",
-        network="card_net",
-        network_arguments={},
-        wrappers=("no_repeat", "shaped_freecell"),
-        play_wrappers=("no_repeat",),
-        env_arguments={"deal_range": (32_001, 1_000_000)},
-        sample=True,
-        curriculum=Curriculum(),
-        steps=10_000_000,
-        gamma=0.99,
-        gae_lambda=0.95,
-        ent_coef=0.01,
-    ),
+_AFTERSTATES = PPOConfig(
+    env_id="Puzzle2048-v0",
+    network="afterstate_net",
+    network_arguments={"tuples": "pairs", "hidden": (128, 64)},
+    wrappers=("shaped_2048",),
+    n_steps=64,
+    learning_rate=1e-3,
+    ent_coef=0.0,
+)
+_CARDS = PPOConfig(
+    env_id="FreeCell-v0",
+    network="card_net",
+    network_arguments={},
+    wrappers=("no_repeat", "shaped_freecell"),
+    play_wrappers=("no_repeat",),
+    env_arguments={"deal_range": (32_001, 1_000_000)},
+    sample=True,
+    curriculum=Curriculum(),
+    minutes=30.0,
+    gamma=0.99,
+    gae_lambda=0.95,
+    ent_coef=0.01,
+)
+
+# Puzzle -> name -> configuration. The first one stands where nothing says which; see ``ppo_config``.
+PPO_CONFIGS: dict[str, dict[str, PPOConfig]] = {
+    "Puzzle2048-v0": {
+        "10min": _AFTERSTATES,
+        "2min": replace(_AFTERSTATES, minutes=2.0),
+        "60min": replace(_AFTERSTATES, minutes=60.0),
+        "120min": replace(_AFTERSTATES, minutes=120.0),
+        "distill": replace(_AFTERSTATES, teacher="ntuple", teacher_share=0.3),
+        "mlp": replace(
+            _AFTERSTATES,
+            network="one_hot_mlp",
+            network_arguments={"squares": 16, "values": 18, "actions": 4, "hidden": (256, 256)},
+            learning_rate=2e-3,
+        ),
+    },
+    "FreeCell-v0": {"curriculum": _CARDS},
 }
+_FOR_A_BUDGET = ("2min", "10min", "60min", "120min")
+
+
+def ppo_config(env_id: str, name: str | None = None, budget: Budget | None = None) -> PPOConfig:
+    """The configuration of that name; without one, that which is made for a budget nearest to the minutes of
+    ``budget``. Raises ValueError for an unknown name.
+    """
+    known = PPO_CONFIGS[env_id]
+    if name is not None:
+        if name not in known:
+            raise ValueError(f"unknown configuration {name!r} for {env_id}: use {', '.join(known)}")
+        return known[name]
+    made = [known[key] for key in _FOR_A_BUDGET if key in known]
+    if not made or budget is None or budget.seconds is None:
+        return next(iter(known.values()))
+    minutes = budget.seconds / 60
+    return min(made, key=lambda config: abs(math.log(config.minutes / minutes)))
 
 
 @dataclass(frozen=True)
@@ -96,7 +134,7 @@ class NTupleConfig:
     restart: bool = False  # play games again from their middle
     threads: int = 1
     env_id: str = "Puzzle2048-v0"
-    steps: int = 100_000_000  # moves, where the command names no budget
+    minutes: float = 10.0  # budget where the command names none
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for an agent's JSON card."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,16 @@ FILE = "log.csv"
 RECENT = 500  # ended games that the running figures speak of
 _STEPS, _SECONDS = "steps", "seconds"
 
+
+def _reached(tile: int, info: dict[str, Any]) -> float:
+    return float(info["max_tile"] >= tile)
+
+
 # Running figures by puzzle: name -> how to read it from the last infos of ended games.
 FIGURES: dict[str, dict[str, Callable[[dict[str, Any]], float]]] = {
     "Puzzle2048-v0": {
         "score": lambda info: info["score"],
-        "512": lambda info: info["max_tile"] >= 512,
-        "1024": lambda info: info["max_tile"] >= 1024,
-        "2048": lambda info: info["max_tile"] >= 2048,
+        **{str(tile): partial(_reached, tile) for tile in (512, 1024, 2048, 4096, 8192, 16384)},
     },
     "FreeCell-v0": {"home": lambda info: info["cards_home"], "win": lambda info: info["is_success"]},
 }

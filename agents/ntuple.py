@@ -16,13 +16,9 @@ from numpy.typing import NDArray
 
 from ..envs.common import rng
 from ..envs.common.jit import Int, njit
-from ..envs.common.rng import Streams
 from ..envs.common.rows import ONE, ZERO, words
 from ..envs.puzzle2048.actions import ACTIONS
-from ..envs.puzzle2048.rules import FOURS, deal, occupied, slide, spawn, transpose
-from ..envs.puzzle2048.state import board_words
-from .expectimax import CHANCES
-from .policy import Actions, Masks, Observations
+from ..envs.puzzle2048.rules import FOURS, deal, slide, spawn, transpose
 
 Floats = NDArray[np.float32]
 Words = NDArray[np.uint64]
@@ -52,7 +48,6 @@ NETWORKS: dict[str, tuple[tuple[int, ...], ...]] = {
 _NIBBLE, _S4, _S12, _LAST_BITS = words(0xF, 4, 12, 63)
 _COLUMN0, _COLUMN1 = words(0x000F000F000F000F, 0x00F000F000F000F0)
 _COLUMN2, _COLUMN3 = words(0x0F000F000F000F00, 0xF000F000F000F000)
-_LOWBITS, _S60 = words(0x1111111111111111, 60)
 _ALL = np.uint64(SYMMETRIES)
 _WORST = np.float32(-3e38)
 
@@ -266,119 +261,3 @@ def learn_games(
             games += 1
         state[1] = np.uint64(n // 2) if restart and n > 2 * SHORTEST else ZERO
     return games, made
-
-
-@njit
-def _expected(
-    low: np.uint64,
-    high: np.uint64,
-    depth: Int,
-    reach: float,
-    cutoff: float,
-    table: Floats,
-    net: Lookups,
-    boards: Words,
-    tags: Words,
-    known: NDArray[np.float64],
-) -> float:
-    """What is still to be gained from an afterstate, looked at ``depth`` moves ahead: the mean over its new tiles.
-
-    ``reach`` is the probability of coming here; below ``cutoff`` the table alone judges. ``tags`` and ``known`` (uint64
-    and float64 ``[2^k]``) hold what was searched already.
-    """
-    tag = rng.mix(low ^ rng.mix(high + np.uint64(depth) * rng.GAMMA))
-    slot = tag & np.uint64(len(tags) - 1)
-    if tags[slot] == tag:
-        return float(known[slot])
-    empty = ~occupied(low, high) & _LOWBITS
-    squares = np.int64(empty * _LOWBITS >> _S60)  # 1 to 15 after a move
-    total = 0.0
-    while empty:
-        square = empty & (ZERO - empty)
-        empty ^= square
-        for four in range(2):
-            board, chance = low | square << np.uint64(four), CHANCES[four] / squares
-            deeper = depth > 1 and reach * chance >= cutoff
-            best, legal = 0.0, False
-            for way in range(ACTIONS):
-                to_low, to_high, gain = slide(board, high, way)
-                if to_low == board and to_high == high:
-                    continue
-                if deeper:
-                    worth = gain + _expected(
-                        to_low, to_high, depth - 1, reach * chance, cutoff, table, net, boards, tags, known
-                    )
-                else:
-                    worth = gain + float(value(flat(to_low, to_high), table, net, boards))
-                best = max(best, worth) if legal else worth
-                legal = True
-            total += chance * best
-    tags[slot], known[slot] = tag, total
-    return total
-
-
-@njit
-def search_rows(
-    low: Words,
-    high: Words,
-    masks: Masks,
-    depth: int,
-    cutoff: float,
-    table: Floats,
-    net: Lookups,
-    boards: Words,
-    tags: Words,
-    known: NDArray[np.float64],
-    found: NDArray[np.float64],
-) -> None:
-    """Write what each move under ``masks`` (bool ``[N, 4]``) gains, now and later, into ``found`` (float64)."""
-    for i in range(len(low)):
-        if depth > 1:
-            for j in range(len(tags)):
-                tags[j] = ZERO
-        for way in range(ACTIONS):
-            if not masks[i, way]:
-                continue
-            to_low, to_high, gain = slide(low[i], high[i], way)
-            if depth > 1:
-                later = _expected(to_low, to_high, depth - 1, 1.0, cutoff, table, net, boards, tags, known)
-            else:
-                later = float(value(flat(to_low, to_high), table, net, boards))
-            found[i, way] = gain + later
-
-
-class NTuplePlayer:
-    """The move that gains most, now and by the network later; with ``depth`` above 1 after looking so far ahead.
-
-    It searches in arrays of its own: a player is for one thread at a time.
-    """
-
-    _CUTOFF = 1e-3
-    _SLOTS = 1 << 14
-
-    def __init__(self, name: str, network: str, values: Floats, depth: int = 1) -> None:
-        """``values``: float32 or float16 ``[entries]`` of the ``network`` of that name.
-
-        Raises ValueError for an unknown network, a table that does not fit it, or a depth below 1.
-        """
-        if network not in NETWORKS:
-            raise ValueError(f"unknown n-tuple network {network!r}: use {', '.join(NETWORKS)}")
-        if values.shape != (entries(NETWORKS[network]),):
-            raise ValueError(f"a {network} network has {entries(NETWORKS[network]):,} values, not {values.shape}")
-        if depth < 1:
-            raise ValueError(f"depth must be 1 or more, not {depth}")
-        self.name, self.depth = name, depth
-        self._net = lookups(NETWORKS[network])
-        self._table = np.ascontiguousarray(values, dtype=np.float32)[:, None]
-        self._boards = np.zeros(SYMMETRIES, dtype=np.uint64)
-        self._tags, self._known = np.zeros(self._SLOTS, dtype=np.uint64), np.zeros(self._SLOTS)
-
-    def act(self, observations: Observations, masks: Masks, rng: Streams) -> Actions:
-        """One action per row; no chance is used."""
-        found = np.full(masks.shape, -np.inf)
-        low, high = board_words(observations)
-        scratch = self._boards, self._tags, self._known
-        search_rows(
-            low, high, np.ascontiguousarray(masks), self.depth, self._CUTOFF, self._table, self._net, *scratch, found
-        )
-        return np.asarray(found.argmax(axis=1), dtype=np.int64)

@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..envs.common.rng import seed_words
 from . import logs, ntuple, saved
 from .configs import NTupleConfig
 from .errors import AgentError
+from .ntuple_player import NTuplePlayer
 from .runs import Budget, Progress, Reporter, versions
 from .seeds import stream_seeds
 
@@ -60,6 +62,10 @@ def check(config: NTupleConfig) -> None:
         raise ValueError(f"unknown n-tuple network {config.network!r}: use {', '.join(ntuple.NETWORKS)}")
     if config.threads < 1:
         raise ValueError(f"threads must be 1 or more, not {config.threads}")
+    if not 0 < config.rate <= 1:
+        raise ValueError(f"the rate must be above 0 and at most 1, not {config.rate}")
+    if not 0 <= config.decay <= 1:
+        raise ValueError(f"the decay (lambda) must be from 0 to 1, not {config.decay}")
     needed, free = memory(config), free_memory()
     if free is not None and needed > free:
         raise ValueError(
@@ -104,7 +110,7 @@ class NTupleRun:
     @property
     def finished(self) -> bool:
         """Is the budget used up?"""
-        return self.budget.fraction(self._steps_before, self._seconds_before) >= 1.0
+        return self.budget.fraction(self._steps_before, self._seconds_before, self.games) >= 1.0
 
     def train(self, reporter: Reporter) -> None:
         """Learn until the budget is used up or ``stop`` is set, then save."""
@@ -129,6 +135,7 @@ class NTupleRun:
     def _learn(self, worker: _Worker) -> tuple[int, int]:
         """A chunk of games by one thread: (games from the start, moves). Threads share the table without locks."""
         config, left = self.config, (self.budget.steps or 10**15) - self.progress.steps
+        room = max(1, min(len(worker.scores), (self.budget.games or 10**15) - self.games))
         games, made = ntuple.learn_games(
             worker.state,
             min(CHUNK, max(left, 1)),
@@ -139,8 +146,8 @@ class NTupleRun:
             self.net,
             worker.boards,
             worker.trace,
-            worker.scores,
-            worker.tops,
+            worker.scores[:room],
+            worker.tops[:room],
         )
         self._recent.extend(zip(worker.scores[:games].tolist(), worker.tops[:games].tolist(), strict=True))
         return int(games), int(made)
@@ -149,7 +156,7 @@ class NTupleRun:
         progress = self.progress
         progress.seconds = self._seconds_before + elapsed
         progress.rate = (progress.steps - self._steps_before) / max(elapsed, 1e-9)
-        progress.fraction = self.budget.fraction(progress.steps, progress.seconds)
+        progress.fraction = self.budget.fraction(progress.steps, progress.seconds, self.games)
         progress.figures = self.figures()
 
     def figures(self) -> dict[str, float]:
@@ -175,7 +182,7 @@ class NTupleRun:
             "env_id": self.config.env_id,
             "algorithm": ALGORITHM,
             "config": self.config.as_dict(),
-            "budget": {"steps": self.budget.steps, "seconds": self.budget.seconds},
+            "budget": asdict(self.budget),
             "seed": self.seed,
             "steps": self.progress.steps,
             "games": self.games,
@@ -185,10 +192,10 @@ class NTupleRun:
         }
 
 
-def load_player(path: Path, env_id: str, depth: int = 1) -> ntuple.NTuplePlayer:
+def load_player(path: Path, env_id: str, depth: int = 1, seconds: float | None = None) -> NTuplePlayer:
     """A trained network as a player: a run folder or ``.zip``. Raises AgentError for anything else."""
     card, weights = saved.load_card(path, env_id), saved.load_weights(path)
     try:
-        return ntuple.NTuplePlayer(str(path), card["config"]["network"], weights["values"], depth)
+        return NTuplePlayer(str(path), card["config"]["network"], weights["values"], depth, seconds)
     except (KeyError, TypeError, ValueError) as error:
         raise AgentError(f"{path}: the agent's card or weights cannot be read by this version ({error})") from None

@@ -63,19 +63,21 @@ def named_agents(env_id: str) -> dict[str, str]:
     return ANY_PUZZLE | AGENTS.get(env_id, {})
 
 
-def load(env_id: str, name_or_path: str, depth: int | None = None) -> Policy:
+def load(env_id: str, name_or_path: str, depth: int | None = None, seconds: float | None = None) -> Policy:
     """The agent of that name for this puzzle, or the trained agent saved at that path (a run folder or a ``.zip``).
 
-    A name goes before a path: write ``./random`` for a folder called ``random``. ``depth``: how many moves ahead an
-    agent that searches looks (default: its own). Raises ValueError for an unknown puzzle or agent and for a depth that
-    the agent has no use for, and its subclass ``AgentError`` for a file that is no agent of this puzzle.
+    A name goes before a path: write ``./random`` for a folder called ``random``. An agent that searches looks
+    ``depth`` moves ahead (default: its own), or for ``seconds`` a move. Raises ValueError for an unknown puzzle or
+    agent and for a depth that the agent has no use for, and its subclass ``AgentError`` for a file that is no agent of
+    this puzzle.
     """
     make, known = _maker(env_id, name_or_path)
-    if depth is None:
-        return make(*known)
-    if not _searches(make):
-        raise ValueError(f"{name_or_path} does not search, so it has no depth")
-    return make(*known, depth=depth)
+    if depth is not None and seconds is not None:
+        raise ValueError("give a depth or a time for a move, not both")
+    given = {name: value for name, value in (("depth", depth), ("seconds", seconds)) if value is not None}
+    if given and not _searches(make):
+        raise ValueError(f"{name_or_path} does not search, so it has no depth and no time for a move")
+    return make(*known, **given)
 
 
 def searches(env_id: str, name_or_path: str) -> bool:

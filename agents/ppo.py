@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -11,24 +11,63 @@ from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
 from ..envs.common.rng import Streams
 from . import saved
 from .configs import PPOConfig
 from .errors import AgentError
 from .networks import build
+from .policy import Policy, load
 from .ppo_policy import LeanMaskBuffer, PuzzlePolicy
 
 _LAST_RATE = 0.05  # share of the learning rate at the end of the budget
 
 
 class Learner(MaskablePPO):
-    """MaskablePPO whose schedule follows the run's own budget, steps or minutes, across resumptions."""
+    """MaskablePPO whose schedule follows the run's own budget, steps or minutes, across resumptions.
+
+    With a teacher, the first ``teacher_share`` of the budget is imitation: the teacher plays, and the network learns to
+    give its moves the highest probability, and what its games are worth.
+    """
 
     fraction_done = 0.0
+    teacher: Policy | None = None
+    teacher_share = 0.0
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
         self._current_progress_remaining = 1.0 - self.fraction_done
+
+    def collect_rollouts(self, *args: Any, **kwargs: Any) -> bool:
+        """Play, by the teacher's moves or the network's own."""
+        self._policy.teacher = self.teacher if self.fraction_done < self.teacher_share else None
+        return super().collect_rollouts(*args, **kwargs)
+
+    def train(self) -> None:
+        """Learn from the games just played: imitate whoever played them, or PPO's update."""
+        if self._policy.teacher is None:
+            super().train()
+            return
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        for _ in range(self.n_epochs):
+            for batch in self.rollout_buffer.get(self.batch_size):
+                self._imitate(batch)
+
+    def _imitate(self, batch: Any) -> None:
+        """One step of supervised learning: cross-entropy of the moves, squared error of the returns."""
+        values, log_probs, _ = self._policy.evaluate_actions(
+            batch.observations, batch.actions.long().flatten(), batch.action_masks
+        )
+        loss = -log_probs.mean() + self.vf_coef * F.mse_loss(values.flatten(), batch.returns)
+        self.policy.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+        self.policy.optimizer.step()
+
+    @property
+    def _policy(self) -> PuzzlePolicy:
+        return cast(PuzzlePolicy, self.policy)
 
 
 def normalised(venv: VecEnv, config: PPOConfig) -> VecNormalize:
@@ -38,7 +77,7 @@ def normalised(venv: VecEnv, config: PPOConfig) -> VecNormalize:
 
 def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:
     """A fresh learner on ``venv``."""
-    return Learner(
+    learner = Learner(
         PuzzlePolicy,
         venv,
         learning_rate=lambda remaining: config.learning_rate * max(remaining, _LAST_RATE),
@@ -59,6 +98,9 @@ def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:
         seed=seed,
         device="cpu",
     )
+    if config.teacher:
+        learner.teacher, learner.teacher_share = load(config.env_id, config.teacher), config.teacher_share
+    return learner
 
 
 def network_of(learner: Learner) -> nn.Module:

@@ -13,7 +13,9 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.buffers import RolloutBuffer
 from torch import Tensor, nn
 
+from ..envs.common.rng import Streams
 from .networks import build
+from .policy import Policy
 
 
 class PuzzlePolicy(MaskableActorCriticPolicy):
@@ -30,6 +32,7 @@ class PuzzlePolicy(MaskableActorCriticPolicy):
     ) -> None:
         """``network``: a name of ``networks.NETWORKS`` and its arguments."""
         self.network, self.network_arguments = network, network_arguments or {}
+        self.teacher: Policy | None = None  # plays in the network's place while it imitates
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
     def _build(self, lr_schedule: Any) -> None:
@@ -48,7 +51,11 @@ class PuzzlePolicy(MaskableActorCriticPolicy):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Actions ``[B]``, values ``[B, 1]`` and log-probabilities ``[B]``."""
         log_probs, values = self._log_probs(obs, action_masks)
-        actions = log_probs.argmax(1) if deterministic else _sample(log_probs)
+        if self.teacher is not None and action_masks is not None:
+            chance = Streams.seeded(torch.randint(2**31, (len(obs),)).tolist())
+            actions = torch.as_tensor(self.teacher.act(obs.numpy(), action_masks.reshape(log_probs.shape), chance))
+        else:
+            actions = log_probs.argmax(1) if deterministic else _sample(log_probs)
         return actions, values, log_probs.gather(1, actions[:, None]).squeeze(1)
 
     def evaluate_actions(

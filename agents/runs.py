@@ -12,15 +12,19 @@ from .. import __version__
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a run goes on in all, resumptions included: steps, or seconds of training."""
+    """How long a run goes on in all, resumptions included: steps, games, or seconds of training."""
 
     steps: int | None = None
     seconds: float | None = None
+    games: int | None = None
 
-    def fraction(self, steps: int, seconds: float) -> float:
+    def fraction(self, steps: int, seconds: float, games: int = 0) -> float:
         """Share of the budget that is used up, 0..1."""
-        used = steps / self.steps if self.steps else seconds / (self.seconds or 1.0)
-        return min(1.0, used)
+        if self.steps:
+            return min(1.0, steps / self.steps)
+        if self.games:
+            return min(1.0, games / self.games)
+        return min(1.0, seconds / (self.seconds or 1.0))
 
 
 @dataclass

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from . import saved
-from .ntuple import NTuplePlayer
+from .ntuple_player import NTuplePlayer
 from .ntuple_training import load_player
 
 WEIGHTS = Path(__file__).with_name("weights")
 
 
-def ntuple_2048(depth: int = 1) -> NTuplePlayer:
-    """The n-tuple network for 2048; ``depth`` above 1 searches so many moves ahead."""
-    player = load_player(WEIGHTS / "ntuple-2048.zip", "Puzzle2048-v0", depth)
+def ntuple_2048(depth: int = 1, seconds: float | None = None) -> NTuplePlayer:
+    """The n-tuple network for 2048; ``depth`` above 1 and ``seconds`` a move as in ``search``."""
+    player = load_player(WEIGHTS / "ntuple-2048.zip", "Puzzle2048-v0", depth, seconds)
     player.name = "ntuple"
     return player
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ class Run:
             "env_id": self.config.env_id,
             "algorithm": "masked PPO",
             "config": self.config.as_dict(),
-            "budget": {"steps": self.budget.steps, "seconds": self.budget.seconds},
+            "budget": asdict(self.budget),
             "seed": self.seed,
             "steps": self.learner.num_timesteps,
             "seconds": round(self.progress.seconds, 1),

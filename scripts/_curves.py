@@ -50,10 +50,11 @@ def _puzzle_of(log: logs.Log) -> str:
 
 def _settings(card: Mapping[str, Any]) -> dict[str, Any]:
     """What shapes a run, its seed apart. The learning rate falls over the budget, so that is part of it."""
-    seconds, steps = card["budget"]["seconds"], card["budget"]["steps"]
-    told = f"{steps:,} steps" if steps else f"{seconds / 60:g} minutes"
-    config = {name: value for name, value in card["config"].items() if name != "steps"}  # used where no budget is given
-    return {**config, "budget": told}
+    counted = {unit: count for unit in ("steps", "games") if (count := card["budget"].get(unit))}
+    told = [f"{count:,} {unit}" for unit, count in counted.items()] or [f"{card['budget']['seconds'] / 60:g} minutes"]
+    # A configuration's own budget is used only where no other is given.
+    config = {name: value for name, value in card["config"].items() if name != "minutes"}
+    return {**config, "budget": told[0]}
 
 
 def load_all(paths: Sequence[Path]) -> list[Run]:

@@ -38,6 +38,10 @@ class Evaluate:
     """The games to play: same seed, same games."""
     depth: Annotated[int | None, tyro.conf.arg(metavar="D", help_behavior_hint="(default: each agent's own)")] = None
     """Moves that those agents which search look ahead: expectimax, n-tuple networks."""
+    move_time: Annotated[float | None, tyro.conf.arg(metavar="SECONDS", help_behavior_hint="(default: by depth)")] = (
+        None
+    )
+    """Time for a move of those agents instead: they look one move deeper after the other."""
     start_rank: Annotated[int, tyro.conf.arg(metavar="R")] = 0
     """FreeCell only: cards up to this rank start at home (0: the numbered deals)."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -55,8 +59,9 @@ def run(options: Evaluate) -> int:
         from ._plotting import check  # loads matplotlib
 
         check(options.plot)
-    if options.depth is not None and not any(searches(options.env_id, name) for name in options.agent):
-        raise ValueError("--depth is for agents that search, and none of these does")
+    asked = (options.depth, options.move_time) != (None, None)
+    if asked and not any(searches(options.env_id, name) for name in options.agent):
+        raise ValueError("--depth and --move-time are for agents that search, and none of these does")
     players = [(name, _loaded(options, name)) for name in options.agent]
     results: list[Evaluation] = []
     try:
@@ -94,7 +99,8 @@ def evaluate_one(options: Evaluate, name: str) -> Evaluation:
 
 def _loaded(options: Evaluate, name: str) -> Policy:
     """The agent, with the depth that was asked for if it searches."""
-    return load(options.env_id, name, options.depth if searches(options.env_id, name) else None)
+    search = (options.depth, options.move_time) if searches(options.env_id, name) else ()
+    return load(options.env_id, name, *search)
 
 
 def _evaluate(options: Evaluate, name: str, player: Policy) -> Evaluation:

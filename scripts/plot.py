@@ -36,8 +36,10 @@ class Plot:
     """The picture: .png, .svg, .pdf or what else matplotlib writes."""
     x: X = "steps"
     """What to count along the axis: environment steps, or minutes of training."""
-    y: Annotated[tuple[str, ...], tyro.conf.arg(metavar="FIGURE [...]", help_behavior_hint="(default: all)")] = ()
-    """Figures to draw, by their names in log.csv."""
+    y: Annotated[
+        tuple[str, ...], tyro.conf.arg(metavar="FIGURE [...]", help_behavior_hint="(default: those that tell)")
+    ] = ()
+    """Figures to draw, by their names in log.csv; of the tiles by default the three largest reached."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ PANELS: dict[str, Panel] = {
     "win": Panel("games won"),
     "rank": Panel("start rank (0: full deal)", "{:.0f}", share=False, best_is_low=True),
 }
+
+_MOST_TILES = 3  # shares of games that reached a tile, unless named by --y
 
 
 def panel(figure: str) -> Panel:
@@ -85,7 +89,14 @@ def _chosen(wanted: Sequence[str], runs: Sequence[_curves.Run]) -> list[str]:
     unknown = [name for name in wanted if name not in there]
     if unknown or not there:
         raise ValueError(f"no figure {', '.join(unknown)} in all of the runs: they have {', '.join(there) or 'none'}")
-    return list(dict.fromkeys(wanted)) or there
+    return list(dict.fromkeys(wanted)) or _telling(there, runs)
+
+
+def _telling(names: Sequence[str], runs: Sequence[_curves.Run]) -> list[str]:
+    """All figures, but of the shares of games only the last that any run came above zero with, or the first one."""
+    tiles = [name for name in names if name.isdigit()]
+    above = [name for name in tiles if any(run.log.figures[name][-1] > 0 for run in runs)]
+    return [name for name in names if name not in tiles or name in (above or tiles[:1])[-_MOST_TILES:]]
 
 
 def draw(groups: Sequence[Sequence[_curves.Run]], labels: Sequence[str], figures: Sequence[str], x: X) -> Figure:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # torch and rich are imported when a run begins
 
 Algorithm = Literal["ppo", "ntuple"]
 NTUPLE = "n-tuple TD"
+_PLAIN_RATE = 0.1
 _LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
 _LARGEST_SEED = 2**32 - 1  # that NumPy's generator takes
 
@@ -48,10 +49,23 @@ class Train:
     """Seed of weights, sampling and games."""
     out: Path | None = None
     """Folder of the run: agent.zip, log.csv, tensorboard/ (default runs/ID-DATE)."""
-    network: str = "4x6"
-    """n-tuple only: the network, 5x4, 4x5, 4x6 or 8x6 (tuples x squares)."""
-    threads: int = 1
-    """n-tuple only: threads that learn together."""
+    config: str | None = None
+    """PPO only: a named configuration; for 2048 the one of 2min, 10min, 60min and 120min nearest to --minutes, or
+    distill (imitates the n-tuple player first), or mlp (a plain network)."""
+    network: str | None = None
+    """n-tuple only: the network, 5x4, 4x5, 4x6 or 8x6, tuples x squares (default 4x6)."""
+    threads: int | None = None
+    """n-tuple only: threads that learn together (default 1)."""
+    plain: tyro.conf.FlagCreatePairsOff[bool] = False
+    """n-tuple only: plain TD with one step for all entries, --rate 0.1, in place of temporal coherence."""
+    rate: float | None = None
+    """n-tuple only: the step, shared by all look-ups (default 1, which coherence scales down)."""
+    decay: float | None = None
+    """n-tuple only: lambda of TD(lambda), 0 to 1 (default 0.5)."""
+    restart: tyro.conf.FlagCreatePairsOff[bool] = False
+    """n-tuple only: play each game again from its middle, which pays in runs of half an hour and more."""
+    games: int | None = None
+    """n-tuple only: train for so many games from the start in all, instead of --minutes."""
     resume: Path | None = None
     """Go on with the run in this folder; without --minutes or --steps to the end of its own budget."""
 
@@ -81,24 +95,52 @@ def run(args: Train) -> int:
 
 
 def _open(args: Train) -> Run:
-    if args.minutes is not None and args.steps is not None:
-        raise ValueError("give --minutes or --steps, not both")
-    if (args.minutes is not None and not args.minutes > 0) or (args.steps is not None and args.steps <= 0):
-        raise ValueError("--minutes and --steps must be greater than 0")
+    budget = _budget(args)
     if not 0 <= args.seed <= _LARGEST_SEED:
         raise ValueError(f"--seed must be from 0 to {_LARGEST_SEED:,}, not {args.seed}")
-    from ..agents.runs import Budget
-
-    given = args.minutes is not None or args.steps is not None
-    budget = Budget(args.steps, args.minutes * 60 if args.minutes is not None else None)
+    settings = _settings(args)
     if args.resume is not None:
         if args.out is not None:
             raise ValueError("--resume goes on in its own folder; leave --out away")
-        return _resumed(args.resume, budget if given else None, args.id)
+        if args.config or settings:
+            raise ValueError(
+                "--resume goes on with the run's own settings; it takes --minutes, --steps or --games only"
+            )
+        return _resumed(args.resume, budget, args.id)
     out = args.out or Path("runs") / f"{args.id}-{datetime.now():%Y%m%d-%H%M%S}"
     if (out / "agent.zip").exists():
         raise ValueError(f"{out} already holds a run: go on with it by --resume {out}, or choose another --out")
-    return _fresh(args, budget if given else None, out)
+    if args.algo == "ppo":
+        if settings or args.games:
+            raise ValueError(
+                "--network, --threads, --plain, --rate, --decay, --restart, --games: for --algo ntuple only"
+            )
+        return _fresh_ppo(args, budget, out)
+    if args.config:
+        raise ValueError("--config is for --algo ppo only")
+    return _fresh_ntuple(args, settings, budget, out)
+
+
+def _budget(args: Train) -> Budget | None:
+    """What the call gives, or None. Raises ValueError for nonsense."""
+    from ..agents.runs import Budget
+
+    given = [value for value in (args.minutes, args.steps, args.games) if value is not None]
+    if len(given) > 1:
+        raise ValueError("give --minutes, --steps or --games, not both")
+    if not given:
+        return None
+    if not given[0] > 0:
+        raise ValueError("--minutes, --steps and --games must be greater than 0")
+    return Budget(args.steps, args.minutes * 60 if args.minutes is not None else None, args.games)
+
+
+def _settings(args: Train) -> dict[str, Any]:
+    """The n-tuple settings that the call gives."""
+    names = ("network", "threads", "rate", "decay")
+    given = {name: value for name in names if (value := getattr(args, name)) is not None}
+    flags = {"restart": True} if args.restart else {}
+    return ({"coherent": False, "rate": _PLAIN_RATE} if args.plain else {}) | flags | given
 
 
 def _resumed(path: Path, budget: Budget | None, env_id: str) -> Run:
@@ -108,28 +150,34 @@ def _resumed(path: Path, budget: Budget | None, env_id: str) -> Run:
         from ..agents.ntuple_training import NTupleRun
 
         return NTupleRun.resume(path, budget, env_id)
+    if budget and budget.games:
+        raise ValueError("--games: for --algo ntuple only")
     from ..agents.training import Run  # torch is imported from here on
 
     return Run.resume(path, budget, env_id)
 
 
-def _fresh(args: Train, budget: Budget | None, out: Path) -> Run:
-    from ..agents.configs import PPO_CONFIGS, NTupleConfig
+def _fresh_ppo(args: Train, budget: Budget | None, out: Path) -> Run:
+    from ..agents.configs import ppo_config
     from ..agents.runs import Budget
 
-    if args.algo == "ppo":
-        from ..agents.training import Run  # torch is imported from here on
+    config = ppo_config(args.id, args.config, budget)
+    from ..agents.training import Run  # torch is imported from here on
 
-        config = PPO_CONFIGS[args.id]
-        return Run(config, budget or Budget(steps=config.steps), args.seed, out)
+    return Run(config, budget or Budget(seconds=60 * config.minutes), args.seed, out)
+
+
+def _fresh_ntuple(args: Train, settings: dict[str, Any], budget: Budget | None, out: Path) -> Run:
     from ..agents import ntuple_training
+    from ..agents.configs import NTupleConfig
+    from ..agents.runs import Budget
 
-    learner = NTupleConfig(network=args.network, threads=args.threads)
-    if args.id != learner.env_id:
-        raise ValueError(f"--algo ntuple is for {learner.env_id}, not for {args.id}")
-    ntuple_training.check(learner)
-    print(f"n-tuple network {learner.network}: {ntuple_training.memory(learner) / 1e6:,.0f} MB of memory", flush=True)
-    return ntuple_training.NTupleRun(learner, budget or Budget(steps=learner.steps), args.seed, out)
+    config = NTupleConfig(**settings)
+    if args.id != config.env_id:
+        raise ValueError(f"--algo ntuple is for {config.env_id}, not for {args.id}")
+    ntuple_training.check(config)
+    print(f"n-tuple network {config.network}: {ntuple_training.memory(config) / 1e6:,.0f} MB of memory", flush=True)
+    return ntuple_training.NTupleRun(config, budget or Budget(seconds=60 * config.minutes), args.seed, out)
 
 
 def _say_end(args: Train, training_run: Run, code: int) -> None:

@@ -43,6 +43,10 @@ class Watch:
     """FreeCell only: number of the deal, 1 to 1,000,000."""
     depth: Annotated[int | None, tyro.conf.arg(metavar="D", help_behavior_hint="(default: the agent's own)")] = None
     """Moves that an agent which searches looks ahead: expectimax, n-tuple networks."""
+    move_time: Annotated[float | None, tyro.conf.arg(metavar="SECONDS", help_behavior_hint="(default: by depth)")] = (
+        None
+    )
+    """Time for a move instead: it looks one move deeper after the other."""
     delay: Annotated[
         float | None, tyro.conf.arg(metavar="SECONDS", help_behavior_hint="(default: 0.15 on a terminal, else 0)")
     ] = None
@@ -61,7 +65,7 @@ def run(options: Watch) -> int:
     _check_save(options)
     title = f"{options.env_id}, agent {options.agent}, seed {seed}"
     with recorded(options.record, delay, title) as recording:
-        player = _Player(load(options.env_id, options.agent, options.depth), options.env_id, seed)
+        player = _Player(load(options.env_id, options.agent, options.depth, options.move_time), options.env_id, seed)
         made = gymnasium.make(options.env_id, render_mode="ansi", disable_env_checker=True)
         with closing(wrap_single(made, needed_by(player.policy))) as env, _saved(options, setting, player):
             words = words_of(options.env_id)

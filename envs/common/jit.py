@@ -44,7 +44,7 @@ def _user_cache() -> Path:
 def _source_hash() -> str:
     """Hash of all package sources that hold compiled code or are imported by it."""
     digest = hashlib.sha256(__name__.encode())  # compiled code refers to modules by name
-    agents = (path for path in (_PACKAGE / "agents").glob("*.py") if b"jit" in path.read_bytes())
+    agents = (path for path in (_PACKAGE / "agents").rglob("*.py") if b"jit" in path.read_bytes())
     for path in sorted([*(_PACKAGE / "envs").rglob("*.py"), *agents]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...agents import ppo
-from ...agents.configs import PPO_CONFIGS, PPOConfig
+from ...agents.configs import PPO_CONFIGS, PPOConfig, ppo_config
 from ...agents.training import make_batch
 from ...agents.vec_env import SB3VecEnv, one_by_one
 from .rounds import Case
@@ -44,7 +44,7 @@ def training_cases(env_id: str, seconds: float) -> Iterator[Case]:
     """Both for a puzzle that has a configuration."""
     if env_id not in PPO_CONFIGS:
         return
-    config = PPO_CONFIGS[env_id]
+    config = ppo_config(env_id)
     native = Training(config, SB3VecEnv(make_batch(config)))
     singles = one_by_one(env_id, _SINGLES, config.wrappers, **config.env_arguments)
     usual = Training(replace(config, num_envs=_SINGLES), singles)

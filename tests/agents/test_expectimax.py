@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import time
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from puzzlegym.agents.evaluation import evaluate
-from puzzlegym.agents.expectimax import Expectimax, row_values, search_rows
+from puzzlegym.agents.expectimax import Expectimax, row_values
+from puzzlegym.agents.search import memory, rows_leaf, search_rows
 from puzzlegym.envs.common.rng import Streams
 from puzzlegym.envs.puzzle2048 import Action, legal_moves
 from puzzlegym.envs.puzzle2048.state import board_words
@@ -33,8 +35,8 @@ def searched(positions: list[tuple[int, ...]], depth: int, cutoff: float = 0.0, 
     """Values of all moves (``[N, 4]``), minus infinity for illegal ones."""
     array = np.array(positions, dtype=np.uint8).reshape(-1, 4, 4)
     masks = np.array([legal_moves(board) for board in array])
-    tags, known, found = np.zeros(slots, np.uint64), np.zeros(slots), np.full(masks.shape, -np.inf)
-    search_rows(*board_words(array), masks, depth, cutoff, row_values(), tags, known, found)
+    found = np.full(masks.shape, -np.inf)
+    search_rows(*board_words(array), masks, depth, cutoff, rows_leaf(row_values()), memory(slots), found)
     return found
 
 
@@ -130,3 +132,37 @@ def test_a_deeper_search_plays_better() -> None:
     shallow, deep = (evaluate("Puzzle2048-v0", Expectimax(depth), 30) for depth in (1, 2))
     assert deep.score_ci95[0] > shallow.score_ci95[1]
     assert deep.illegal_moves == 0
+
+
+def test_work_that_runs_out_is_told_and_leaves_nothing_behind() -> None:
+    array = np.array(ORDINARY[:4], dtype=np.uint8).reshape(-1, 4, 4)
+    masks, scratch = np.array([legal_moves(board) for board in array]), memory()
+    low, high = board_words(array)
+    found = np.full(masks.shape, -np.inf)
+    for work, enough in ((50, False), (10**9, True)):
+        scratch.work[0] = work
+        search_rows(low, high, masks, 3, 0.0, rows_leaf(row_values()), scratch, found)
+        assert (scratch.work[0] >= 0) == enough
+    np.testing.assert_array_equal(found, searched(ORDINARY[:4], 3))
+
+
+def test_time_for_a_move_is_used_and_kept() -> None:
+    array = np.array(ORDINARY, dtype=np.uint8).reshape(-1, 4, 4)
+    masks = np.array([legal_moves(board) for board in array])
+    times = []
+    for seconds in (0.001, 0.03):
+        player = Expectimax(seconds=seconds)
+        act(player, array[:3], masks[:3])  # it learns how fast it is
+        started = time.perf_counter()
+        chosen = act(player, array, masks)
+        times.append((time.perf_counter() - started) / len(array))
+        assert masks[np.arange(len(array)), chosen].all()
+    assert times[0] < times[1] < 4 * 0.03
+    deep = act(Expectimax(4), array, masks)
+    assert np.mean(np.array(chosen) == deep) > 0.8
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
+def test_seconds_are_more_than_none(seconds: float) -> None:
+    with pytest.raises(ValueError, match="seconds for a move must be more than 0"):
+        Expectimax(seconds=seconds)

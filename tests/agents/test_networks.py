@@ -10,8 +10,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from puzzlegym.agents.networks import ILLEGAL, CardNet, OneHotMLP, build
+from puzzlegym.agents.networks import ILLEGAL, AfterstateNet, CardNet, OneHotMLP, build
+from puzzlegym.agents.networks.afterstate_net import TUPLES
+from puzzlegym.agents.networks.layers import sum_rows
 from puzzlegym.envs.freecell import legal_mask
+from puzzlegym.envs.puzzle2048 import move
 from reference.playing import choose_all
 from torch import Tensor, nn
 
@@ -33,6 +36,14 @@ def positions(env_id: str, moves: int = 40) -> tuple[Tensor, Tensor]:
 def one_hot_mlp() -> OneHotMLP:
     torch.manual_seed(0)
     return OneHotMLP(squares=16, values=18, actions=4, hidden=(32, 24, 20))
+
+
+def afterstate_net(tuples: str = "pairs", orient: bool = True) -> AfterstateNet:
+    torch.manual_seed(0)
+    net = AfterstateNet(tuples, hidden=(24, 16), orient=orient)
+    for parameter in net.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return net
 
 
 def card_net() -> CardNet:
@@ -80,6 +91,7 @@ def test_one_hot_mlp_knows_every_tile_up_to_131072() -> None:
 
 NETS: list[Any] = [
     pytest.param("Puzzle2048-v0", one_hot_mlp, id="2048"),
+    pytest.param("Puzzle2048-v0", afterstate_net, id="2048 afterstates"),
     pytest.param("FreeCell-v0", card_net, id="freecell"),
 ]
 
@@ -119,6 +131,73 @@ def test_the_value_does_not_depend_on_the_mask(env_id: str, make: Any) -> None:
 def moved(values: Tensor, order: list[int]) -> Tensor:
     """Logits or masks of a board whose column i was column ``order[i]``."""
     return values.view(-1, 52, 10)[:, :, [*order, 8, 9]].reshape(len(values), 520)
+
+
+def plain_judgement(net: AfterstateNet, tuples: str, after: Any, gain: int) -> Tensor:
+    """Logit and value of an afterstate, by NumPy and one row of the table after the other."""
+    boards = [np.rot90(one, turns) for one in (after, after.T) for turns in range(4)] if net.orient else [after]
+    board = max((np.minimum(one, 15).ravel().tolist() for one in boards), key=lambda squares: squares[::-1])
+    hidden, start = net.bias + net.gain * float(np.log2(1 + gain)) / 10, 0
+    for squares in TUPLES[tuples]:
+        hidden = hidden + net.table[start + sum(board[square] * 16**i for i, square in enumerate(squares))]
+        start += 16 ** len(squares)
+    hidden = torch.relu(torch.relu(hidden) @ net.body[0].weight.T + net.body[0].bias)
+    return torch.cat([net.logits(hidden), net.value(hidden)])
+
+
+@pytest.mark.parametrize("orient", [True, False])
+@pytest.mark.parametrize("tuples", TUPLES)
+def test_afterstate_net_judges_what_the_moves_lead_to(tuples: str, orient: bool) -> None:
+    net = afterstate_net(tuples, orient)
+    obs, masks = positions("Puzzle2048-v0")
+    obs, masks = obs[::9], masks[::9]
+    obs[0] = torch.arange(16).view(4, 4) + 2  # up to 131072: what is above 32768 counts as that
+    masks[0] = torch.tensor([move(obs[0].numpy(), way)[2] for way in range(4)])
+    logits, values = outputs(net, obs, masks)
+    with torch.no_grad():
+        for board, row, value in zip(obs.numpy(), logits, values, strict=True):
+            told = [(way, *move(board, way)) for way in range(4)]
+            judged = {way: plain_judgement(net, tuples, after, gain) for way, after, gain, legal in told if legal}
+            assert_close(row[list(judged)], torch.tensor([float(one[0]) for one in judged.values()]))
+            chances = torch.softmax(torch.tensor([float(one[0]) for one in judged.values()]), 0)
+            expected = sum(float(c) * float(one[1]) for c, one in zip(chances, judged.values(), strict=True))
+            assert float(value) == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
+def test_afterstate_net_plays_alike_in_every_corner() -> None:
+    """Turning the board by a quarter to the left turns directions likewise: right becomes up."""
+    net = afterstate_net()
+    obs, masks = positions("Puzzle2048-v0")
+    logits, values = outputs(net, obs, masks)
+    turned = outputs(net, torch.rot90(obs, 1, (1, 2)).contiguous(), masks.roll(-1, 1))
+    mirrored = outputs(net, obs.flip(2).contiguous(), masks[:, [0, 3, 2, 1]])
+    assert_close(turned[0], logits.roll(-1, 1))
+    assert_close(mirrored[0], logits[:, [0, 3, 2, 1]])
+    for _, other in (turned, mirrored):
+        assert_close(other, values)
+
+
+def test_afterstate_net_before_the_end_of_its_rope() -> None:
+    over = torch.tensor([[1, 2] * 2, [2, 1] * 2] * 2, dtype=torch.uint8)[None]
+    logits, values = outputs(afterstate_net(), over, torch.zeros(1, 4, dtype=torch.bool))
+    assert (logits == ILLEGAL).all()
+    assert float(values[0]) == 0
+
+
+def test_afterstate_net_refuses_unknown_tuples() -> None:
+    with pytest.raises(ValueError, match="unknown tuples 'cubes': use squares, pairs, lines"):
+        AfterstateNet("cubes")
+
+
+def test_sums_of_rows_and_their_gradient() -> None:
+    torch.manual_seed(1)
+    table, index = torch.randn(30, 5), torch.randint(30, (40, 7))  # rows that name a row twice as well
+    ours, plain = (table.clone().requires_grad_() for _ in range(2))
+    weights = torch.randn(40, 5)
+    for total in (sum_rows(index, ours), plain[index].sum(1)):
+        (total * weights).sum().backward()
+    assert_close(sum_rows(index, ours), plain[index].sum(1))
+    assert_close(ours.grad, plain.grad)
 
 
 @pytest.mark.parametrize("order", [[7, 6, 5, 4, 3, 2, 1, 0], [1, 2, 3, 4, 5, 6, 7, 0], [0, 1, 6, 3, 4, 5, 2, 7]])
@@ -171,5 +250,5 @@ def test_card_net_tells_moves_apart() -> None:
 
 
 def test_unknown_network() -> None:
-    with pytest.raises(ValueError, match="one_hot_mlp, card_net"):
+    with pytest.raises(ValueError, match="one_hot_mlp, afterstate_net, card_net"):
         build("transformer", {})

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from puzzlegym.agents import ntuple
-from puzzlegym.agents.ntuple import NETWORKS, NTuplePlayer, Trace
+from puzzlegym.agents.ntuple import NETWORKS, Trace
+from puzzlegym.agents.ntuple_player import NTuplePlayer
 from puzzlegym.envs.common.rng import Streams
 from puzzlegym.envs.puzzle2048 import legal_moves, move
 from puzzlegym.envs.puzzle2048.state import board_words
@@ -208,7 +209,7 @@ def test_what_does_not_fit_is_refused():
     for arguments, message in [
         (("9x9", values), "unknown n-tuple network '9x9': use 5x4, 4x5, 4x6, 8x6"),
         (("4x5", values), "a 4x5 network has 4,194,304 values"),
-        (("5x4", values, 0), "depth must be 1 or more"),
+        (("5x4", values, 0), "depth must be a whole number of 1 or more"),
     ]:
         with pytest.raises(ValueError, match=message):
             NTuplePlayer("x", *arguments)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from puzzlegym.agents import saved
-from puzzlegym.agents.configs import PPO_CONFIGS
+from puzzlegym.agents.configs import ppo_config
 from puzzlegym.agents.errors import AgentError
 from puzzlegym.agents.networks import build
 from puzzlegym.agents.ppo import load_policy
@@ -195,7 +195,7 @@ def test_a_bare_array_in_place_of_an_archive(tmp_path: Path) -> None:
             read(path)
 
 
-CONFIG = PPO_CONFIGS["Puzzle2048-v0"].as_dict()
+CONFIG = ppo_config("Puzzle2048-v0").as_dict()
 FITTING = {
     name: value.numpy() for name, value in build(CONFIG["network"], CONFIG["network_arguments"]).state_dict().items()
 }

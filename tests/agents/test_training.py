@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from puzzlegym.agents import ppo, saved
-from puzzlegym.agents.configs import PPO_CONFIGS, Curriculum, PPOConfig
+from puzzlegym.agents.configs import Curriculum, PPOConfig, ppo_config
 from puzzlegym.agents.errors import AgentError
 from puzzlegym.agents.evaluation import Evaluation, evaluate
 from puzzlegym.agents.policy import load
@@ -27,9 +27,9 @@ RANK = 3  # of the FreeCell that is learned here: half of its games are won by c
 # The bundled configurations, their numbers apart: those are tuned for minutes.
 NUMBERS: dict[str, Any] = {"num_envs": 32, "n_steps": 64, "batch_size": 256, "n_epochs": 3, "ent_coef": 0.005}
 SMALL: dict[str, PPOConfig] = {
-    "Puzzle2048-v0": replace(PPO_CONFIGS["Puzzle2048-v0"], **NUMBERS, learning_rate=5e-4, gamma=0.995, gae_lambda=0.9),
+    "Puzzle2048-v0": replace(ppo_config("Puzzle2048-v0"), **NUMBERS, learning_rate=5e-4, gamma=0.995, gae_lambda=0.9),
     "FreeCell-v0": replace(
-        PPO_CONFIGS["FreeCell-v0"],
+        ppo_config("FreeCell-v0"),
         **NUMBERS,
         learning_rate=2e-3,
         gamma=0.99,
@@ -86,7 +86,8 @@ def learned(config: PPOConfig, out: Path, use_masking: bool = True) -> Evaluatio
 
 
 def test_2048_is_learned_and_less_so_without_masks(tmp_path: Path) -> None:
-    config = SMALL["Puzzle2048-v0"]
+    """By a plain network: the bundled one knows from the rules what is legal."""
+    config = replace(ppo_config("Puzzle2048-v0", "mlp"), **NUMBERS, learning_rate=5e-4)
     random = played(config.env_id, load(config.env_id, "random"))
     masked, unmasked = learned(config, tmp_path / "masked"), learned(config, tmp_path / "unmasked", use_masking=False)
     assert masked.illegal_moves == random.illegal_moves == 0
@@ -94,6 +95,29 @@ def test_2048_is_learned_and_less_so_without_masks(tmp_path: Path) -> None:
     assert masked.score_ci95[0] > random.score_ci95[1]
     assert unmasked.illegal_moves > 100
     assert masked.score_ci95[0] > unmasked.score_ci95[1]
+
+
+def test_2048_is_learned_by_the_bundled_network(tmp_path: Path) -> None:
+    result = learned(SMALL["Puzzle2048-v0"], tmp_path)
+    assert result.illegal_moves == 0
+    assert result.score_mean > 4_000  # three to four times what random play scores
+
+
+def test_a_teacher_is_imitated_first(tmp_path: Path) -> None:
+    """After so few steps that PPO alone would not get anywhere."""
+    config = replace(ppo_config("Puzzle2048-v0", "distill"), **NUMBERS, teacher_share=1.0)
+    steps = STEPS[config.env_id] // 2
+    run = Run(config, Budget(steps=steps), 0, tmp_path)
+    run.train(Silent())
+    assert run.learner.policy.teacher is not None
+    assert run.figures()["score"] > 10_000  # the teacher's own games
+    assert played(config.env_id, load(config.env_id, str(tmp_path))).score_mean > 8_000
+
+    shorter = Run(replace(config, teacher_share=0.5), Budget(steps=steps), 0, tmp_path / "shorter")
+    teachers = []
+    shorter.train(Silent(lambda progress: teachers.append((progress.fraction, shorter.learner.policy.teacher is None))))
+    assert all(own == (fraction > 0.5) for fraction, own in teachers if abs(fraction - 0.5) > 0.06)
+    assert {own for _, own in teachers} == {True, False}
 
 
 def test_freecell_is_learned(tmp_path: Path) -> None:

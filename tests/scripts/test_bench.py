@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from puzzlegym import PUZZLES
-from puzzlegym.agents.configs import PPO_CONFIGS
+from puzzlegym.agents.configs import ppo_config
 from puzzlegym.agents.training import make_batch
 from puzzlegym.agents.vec_env import SB3VecEnv
 from puzzlegym.scripts import _console, bench
@@ -161,7 +161,7 @@ def test_cold_start_counts_until_the_first_output():
 
 
 def test_training_rate():
-    config = replace(PPO_CONFIGS["Puzzle2048-v0"], num_envs=8, n_steps=16, batch_size=64)
+    config = replace(ppo_config("Puzzle2048-v0"), num_envs=8, n_steps=16, batch_size=64)
     learner = training.Training(config, SB3VecEnv(make_batch(config)))
     before, start = learner.learner.num_timesteps, time.perf_counter()
     rate = learner.measure(0.2)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from puzzlegym import PUZZLES
 from puzzlegym.agents import logs, saved
-from puzzlegym.agents.configs import PPO_CONFIGS
+from puzzlegym.agents.configs import ppo_config
 from puzzlegym.scripts import _curves, _plotting, plot
 from puzzlegym.scripts.cli import main
 
@@ -26,7 +26,7 @@ TWO_MINUTES = {"steps": None, "seconds": 120.0}
 
 def figures_of(env_id: str, step: float) -> dict[str, float]:
     figures = dict.fromkeys(logs.FIGURES[env_id], step / 1000)
-    return figures | ({"rank": 11 - step / 100} if PPO_CONFIGS[env_id].curriculum else {})
+    return figures | ({"rank": 11 - step / 100} if ppo_config(env_id).curriculum else {})
 
 
 def make(
@@ -44,7 +44,7 @@ def make(
     for step in steps:
         figures = {name: value * scale for name, value in figures_of(env_id, step).items()}
         logs.append(folder, step, step / 2, figures)
-    config = replace(PPO_CONFIGS[env_id], **changes)
+    config = replace(ppo_config(env_id), **changes)
     card = {"env_id": env_id, "config": config.as_dict(), "seed": seed, "budget": budget}
     saved.save(folder / saved.FILE, card, {}, {})
     return folder
@@ -79,12 +79,23 @@ def test_a_picture_and_the_last_figures(env_id: str, x: str, tmp_path: Path, cap
     assert text.splitlines()[-1] == f"Plot in {out}"
     rows = [line.split() for line in text.splitlines() if line.startswith("run") and "seed" not in line]
     assert [row[:4] for row in rows] == [[f"run{seed}", str(seed), "300", "2.5"] for seed in range(3)]
-    for name in figures_of(env_id, 0):
-        assert name in text.splitlines()[0]
+    names = [name for name in figures_of(env_id, 0) if name not in ("512", "1024", "2048")]
+    assert text.split("\n")[0].split() == ["run", "seed", "steps", "minutes", *names]
     width, height = size(out)
     assert 900 < width < 1500
     assert 600 < height < 2000
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a b.png", "run0", "run1", "run2"]
+
+
+def test_of_the_tiles_those_that_tell(tmp_path: Path, capsys: Any) -> None:
+    """The last three that a run reached; all that are named."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    reached = dict.fromkeys(logs.FIGURES[ID], 0.0) | {"score": 9000.0, "512": 1.0, "1024": 0.5}
+    logs.append(folder, 100, 10, reached)
+    for argv, names in (([], ["score", "512", "1024"]), (["--y", "512", "8192"], ["512", "8192"])):
+        assert main(["plot", str(folder), "--out", str(tmp_path / "x.png"), *argv]) == 0
+        assert capsys.readouterr().out.split("\n")[0].split()[4:] == names
 
 
 def test_the_default_is_curves_png_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -152,7 +163,7 @@ def test_settings_are_named_by_what_differs(tmp_path: Path) -> None:
 
 
 def test_settings_within_settings(tmp_path: Path) -> None:
-    curriculum = PPO_CONFIGS["FreeCell-v0"].curriculum
+    curriculum = ppo_config("FreeCell-v0").curriculum
     assert curriculum
     easier = make(tmp_path / "a", env_id="FreeCell-v0", curriculum=replace(curriculum, threshold=0.5))
     usual, none = (make(tmp_path / n, env_id="FreeCell-v0", curriculum=c) for n, c in (("b", curriculum), ("c", None)))
@@ -166,7 +177,7 @@ def test_settings_of_many_words_go_by_folder(tmp_path: Path) -> None:
 
 
 def test_the_default_budget_of_a_config_does_not_matter(tmp_path: Path) -> None:
-    cards = [{"config": {"steps": steps, "gamma": 1}, "budget": TWO_MINUTES} for steps in (1, 2)]
+    cards = [{"config": {"minutes": minutes, "gamma": 1}, "budget": TWO_MINUTES} for minutes in (1, 2)]
     assert _curves._settings(cards[0]) == _curves._settings(cards[1]) == {"gamma": 1, "budget": "2 minutes"}
 
 

@@ -323,11 +323,51 @@ def test_an_n_tuple_network_is_trained_resumed_and_played(
     for depth in ([], ["--depth", "2"]):
         assert main(["evaluate", "Puzzle2048-v0", "--agent", str(out), "--episodes", "5", *depth]) == 0
     assert main(["evaluate", "Puzzle2048-v0", "--agent", "random", "--episodes", "5", "--depth", "2"]) == 2
-    assert "--depth is for agents that search, and none of these does" in capsys.readouterr().err
+    assert "--depth and --move-time are for agents that search, and none of these does" in capsys.readouterr().err
     assert main(["watch", "Puzzle2048-v0", "--agent", "random", "--depth", "2"]) == 2
-    assert "random does not search, so it has no depth" in capsys.readouterr().err
+    assert "random does not search, so it has no depth and no time for a move" in capsys.readouterr().err
+    timed = ["--agent", str(out), "--episodes", "2", "--move-time", "0.0002"]
+    assert main(["evaluate", "Puzzle2048-v0", *timed]) == 0
+    assert main(["evaluate", "Puzzle2048-v0", *timed, "--depth", "2"]) == 2
+    assert "give a depth or a time for a move, not both" in capsys.readouterr().err
+    assert main(["watch", "Puzzle2048-v0", "--agent", str(out), "--move-time", "0"]) == 2
+    assert "seconds for a move must be more than 0" in capsys.readouterr().err
     mixed = ["--agent", "random", str(out), "--episodes", "2", "--depth", "2"]
     assert main(["evaluate", "Puzzle2048-v0", *mixed]) == 0
+
+
+def test_n_tuple_settings_reach_the_run(tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "run"
+    argv = ["train", "Puzzle2048-v0", "--algo", "ntuple", "--network", "5x4", "--games", "30", "--out", str(out)]
+    assert main([*argv, "--plain", "--decay", "0.25", "--restart"]) == 0
+    card = saved.load_card(out)
+    assert card["games"] == 30
+    assert card["budget"] == {"steps": None, "seconds": None, "games": 30}
+    settings = {"coherent": False, "rate": 0.1, "decay": 0.25, "restart": True, "threads": 1}
+    assert card["config"].items() >= settings.items()
+    assert "--resume goes on with the run's own settings" in refused(
+        capsys, "train", ID, "--resume", str(out), "--rate", "0.5"
+    )
+    assert main(["train", ID, "--resume", str(out), "--games", "60"]) == 0
+    assert saved.load_card(out)["games"] == 60
+
+
+@pytest.mark.parametrize(
+    ("argv", "minutes", "hidden"),
+    [
+        (["--minutes", "90"], 120, (128, 64)),
+        (["--minutes", "4"], 2, (128, 64)),
+        (["--minutes", "80"], 60, (128, 64)),
+        (["--steps", "100"], 10, (128, 64)),
+        ([], 10, (128, 64)),
+        (["--minutes", "90", "--config", "mlp"], 10, (256, 256)),
+    ],
+)
+def test_the_configuration_for_a_budget(argv: list[str], minutes: float, hidden: Any, tmp_path: Path) -> None:
+    run = train._open(train.tyro.cli(train.Train, args=[ID, "--out", str(tmp_path / "run"), *argv]))
+    assert run.config.minutes == minutes  # type: ignore[union-attr]
+    assert run.config.network_arguments["hidden"] == hidden  # type: ignore[union-attr]
+    assert run.budget.seconds or run.budget.steps
 
 
 @pytest.mark.parametrize(
@@ -336,6 +376,13 @@ def test_an_n_tuple_network_is_trained_resumed_and_played(
         (["FreeCell-v0", "--algo", "ntuple"], "--algo ntuple is for Puzzle2048-v0"),
         (["Puzzle2048-v0", "--algo", "ntuple", "--network", "9x9"], "unknown n-tuple network '9x9': use 5x4"),
         (["Puzzle2048-v0", "--algo", "ntuple", "--threads", "0"], "threads must be 1 or more"),
+        (["Puzzle2048-v0", "--algo", "ntuple", "--rate", "0"], "the rate must be above 0 and at most 1, not 0.0"),
+        (["Puzzle2048-v0", "--algo", "ntuple", "--decay", "1.5"], "the decay (lambda) must be from 0 to 1, not 1.5"),
+        (["Puzzle2048-v0", "--algo", "ntuple", "--games", "0"], "must be greater than 0"),
+        (["Puzzle2048-v0", "--algo", "ntuple", "--config", "2min"], "--config is for --algo ppo only"),
+        (["Puzzle2048-v0", "--games", "10"], "for --algo ntuple only"),
+        (["Puzzle2048-v0", "--plain"], "for --algo ntuple only"),
+        (["Puzzle2048-v0", "--config", "3min"], "unknown configuration '3min' for Puzzle2048-v0: use 10min, 2min"),
     ],
 )
 def test_n_tuple_runs_that_cannot_be(

@@ -1,85 +1,17 @@
-"""Policy-value networks.
-
-Each maps observations (uint8 ``[B, ...]``) and masks (bool ``[B, actions]``) to logits ``[B, actions]``, ``ILLEGAL``
-where the mask is False, and values ``[B]``.
-"""
+"""FreeCell: a network that sees cards, and scores moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
-from typing import Any
-
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ..envs.freecell.state import CELLS, COLUMNS, DEPTH
+from ...envs.freecell.state import CELLS, COLUMNS, DEPTH
+from .layers import ILLEGAL
 
 _CARDS = 53  # 52 cards and nothing
 _PLACES = 10  # 8 columns, the cells, the foundations
 _NEEDS = 8
-ILLEGAL = -1e8  # the logit of an illegal action, as in sb3-contrib
-
-
-def _orthogonal(layer: nn.Linear, gain: float) -> nn.Linear:
-    nn.init.orthogonal_(layer.weight, gain)
-    nn.init.zeros_(layer.bias)
-    return layer
-
-
-class _SumRows(torch.autograd.Function):
-    """Sums of rows of a table, as ``nn.EmbeddingBag`` makes them; its gradient as a matrix product, at a third of the
-    time: ``index`` ``[B, S]`` names no row twice.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, index: Tensor, table: Tensor) -> Tensor:
-        ctx.save_for_backward(index)
-        ctx.rows = len(table)
-        return F.embedding_bag(index, table, mode="sum")
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-        (index,) = ctx.saved_tensors
-        one_hot = grad.new_zeros((len(index), ctx.rows)).scatter_(1, index, 1.0)
-        return None, one_hot.T @ grad
-
-
-class OneHotMLP(nn.Module):
-    """A plain network on small boards: one-hot squares, shared hidden layers, two heads.
-
-    The first layer is a sum of embedding rows, one per square: the same function as a dense layer on the one-hot vector
-    at a fraction of its cost. Both heads are one product: the gradient of each alone would be as large as a layer's.
-    """
-
-    def __init__(self, squares: int, values: int, actions: int, hidden: tuple[int, ...] = (256, 256)) -> None:
-        """``squares`` of ``values`` kinds each; widths of the hidden layers."""
-        super().__init__()
-        self.values = values
-        self.first = nn.EmbeddingBag(squares * values, hidden[0], mode="sum")
-        nn.init.orthogonal_(self.first.weight, np.sqrt(2))
-        self.bias = nn.Parameter(torch.zeros(hidden[0]))
-        self.body = nn.Sequential(
-            *(
-                part
-                for a, b in pairwise(hidden)
-                for part in (_orthogonal(nn.Linear(a, b), np.sqrt(2)), nn.ReLU(inplace=True))
-            )
-        )
-        self.logits = _orthogonal(nn.Linear(hidden[-1], actions), 0.01)
-        self.value = _orthogonal(nn.Linear(hidden[-1], 1), 1.0)
-
-    def forward(self, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and values."""
-        squares = obs.flatten(1).long()
-        squares = squares + torch.arange(0, squares.shape[1] * self.values, self.values)
-        first: Tensor = _SumRows.apply(squares, self.first.weight)  # type: ignore[no-untyped-call]
-        hidden = self.body(F.relu_(first + self.bias))
-        heads = (self.logits, self.value)
-        both = F.linear(hidden, torch.cat([head.weight for head in heads]), torch.cat([head.bias for head in heads]))
-        return torch.where(masks, both[:, :-1], ILLEGAL), both[:, -1]
 
 
 class CardNet(nn.Module):
@@ -209,13 +141,3 @@ def _find(board: Tensor, game: Tensor, card: Tensor) -> tuple[Tensor, Tensor]:
     where.scatter_(1, board.flatten(1), squares)
     square = where[game, card]
     return square // COLUMNS, square % COLUMNS
-
-
-NETWORKS: dict[str, Callable[..., nn.Module]] = {"one_hot_mlp": OneHotMLP, "card_net": CardNet}
-
-
-def build(name: str, arguments: dict[str, Any]) -> nn.Module:
-    """The network of that name (a key of ``NETWORKS``). Raises ValueError for another one."""
-    if name not in NETWORKS:
-        raise ValueError(f"unknown network {name!r}: use {', '.join(NETWORKS)}")
-    return NETWORKS[name](**arguments)
