@@ -39,7 +39,8 @@ class PPOConfig:
     n_steps: int = 128
     batch_size: int = 2048
     n_epochs: int = 3
-    learning_rate: float = 5e-4  # falls linearly to a twentieth over the budget
+    learning_rate: float = 5e-4  # falls linearly over the budget
+    last_rate: float = 0.05  # share of it at the end
     gamma: float = 0.995
     gae_lambda: float = 0.9
     ent_coef: float = 0.005

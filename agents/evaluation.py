@@ -107,10 +107,13 @@ class Evaluation:
     illegal_moves: int
     moves_per_second: float
     start_rank: int = 0
+    training: str = ""
     played: Played | None = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for ``json.dumps``. ``start_rank`` is there only where the games were not the full ones."""
+        """Plain values for ``json.dumps``. ``start_rank`` is there only where the games were not the full ones, and
+        ``training`` where there was any.
+        """
         score = {
             "mean": self.score_mean,
             "ci95": list(self.score_ci95),
@@ -118,6 +121,7 @@ class Evaluation:
             "max": self.score_max,
         }
         rates = {name: {"value": rate.value, "ci95": list(rate.ci95)} for name, rate in self.rates.items()}
+        extra = {name: value for name in ("start_rank", "training") if (value := getattr(self, name))}
         return {
             "env_id": self.env_id,
             "agent": self.agent,
@@ -128,7 +132,8 @@ class Evaluation:
             "moves": {"mean": self.moves_mean},
             "illegal_moves": self.illegal_moves,
             "moves_per_second": self.moves_per_second,
-        } | ({"start_rank": self.start_rank} if self.start_rank else {})
+            **extra,
+        }
 
 
 def games(env_id: str, episodes: int, seed: int = 0, *, stream: str = "test", start_rank: int = 0) -> Games:
@@ -169,10 +174,10 @@ def evaluate(
     """
     chosen = games(env_id, episodes, seed, stream=stream, start_rank=start_rank)
     played = play(policy, chosen, num_envs=num_envs, progress=progress)
-    return _summary(chosen, played, agent or policy.name, seed, start_rank)
+    return _summary(chosen, played, agent or policy.name, seed, start_rank, getattr(policy, "training", ""))
 
 
-def _summary(chosen: Games, played: Played, agent: str, seed: int, start_rank: int) -> Evaluation:
+def _summary(chosen: Games, played: Played, agent: str, seed: int, start_rank: int, training: str) -> Evaluation:
     measures = measures_of(chosen.env_id)
     mean, interval = mean_interval(played.scores)
     counts = played.reached.sum(axis=0)
@@ -191,6 +196,7 @@ def _summary(chosen: Games, played: Played, agent: str, seed: int, start_rank: i
         illegal_moves=int(played.illegal.sum()),
         moves_per_second=float(played.moves.sum() / played.seconds),
         start_rank=start_rank,
+        training=training,
         played=played,
     )
 

@@ -14,8 +14,9 @@ from ..envs.freecell.state import check_board
 from ..envs.puzzle2048 import legal_moves
 from ..envs.puzzle2048.state import check_position
 from .baselines import GreedyFreeCell
-from .expectimax import Expectimax
+from .ntuple_player import NTuplePlayer
 from .policy import check_id
+from .shipped import ntuple_2048
 
 
 def hint(env_id: str, board: Any, history: Iterable[Any] = ()) -> int | None:
@@ -44,18 +45,21 @@ def hint(env_id: str, board: Any, history: Iterable[Any] = ()) -> int | None:
     return find(board, history) if find else None
 
 
+_MOVES_AHEAD = 3
+
+
 @cache
-def _expectimax() -> Expectimax:
-    return Expectimax()
+def _player() -> NTuplePlayer:
+    return ntuple_2048(_MOVES_AHEAD)
 
 
 def _hint_2048(board: Any, history: Iterable[Any]) -> int | None:
-    """The move of ``Expectimax``; None when the game is over."""
+    """The move of the n-tuple network that comes with the package; None when the game is over."""
     board = check_position(board)
     mask = legal_moves(board)
     if not mask.any():
         return None
-    return int(_expectimax().act(board[None], mask[None], Streams.seeded([0]))[0])
+    return int(_player().act(board[None], mask[None], Streams.seeded([0]))[0])
 
 
 def _hint_freecell(board: Any, history: Iterable[Any]) -> int | None:

@@ -13,6 +13,8 @@ _CUTOFF = 1e-3
 class NTuplePlayer(Searcher):
     """The move that gains most, now and by the network later; with ``depth`` above 1 after looking so far ahead."""
 
+    training = ""  # how long it learned
+
     def __init__(self, name: str, network: str, values: Floats, depth: int = 1, seconds: float | None = None) -> None:
         """``values``: float32 or float16 ``[entries]`` of the ``network`` of that name; see ``Searcher``.
 

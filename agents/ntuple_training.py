@@ -196,6 +196,8 @@ def load_player(path: Path, env_id: str, depth: int = 1, seconds: float | None =
     """A trained network as a player: a run folder or ``.zip``. Raises AgentError for anything else."""
     card, weights = saved.load_card(path, env_id), saved.load_weights(path)
     try:
-        return NTuplePlayer(str(path), card["config"]["network"], weights["values"], depth, seconds)
+        player = NTuplePlayer(str(path), card["config"]["network"], weights["values"], depth, seconds)
+        player.training = saved.training_told(card)
+        return player
     except (KeyError, TypeError, ValueError) as error:
         raise AgentError(f"{path}: the agent's card or weights cannot be read by this version ({error})") from None

@@ -49,6 +49,7 @@ AGENTS: dict[str, dict[str, str]] = {
         "corner": "baselines:Corner2048",
         "montecarlo": "montecarlo:MonteCarlo",
         "expectimax": "expectimax:Expectimax",
+        "ppo": "shipped:ppo_2048",
         "ntuple": "shipped:ntuple_2048",
     },
     "FreeCell-v0": {"greedy": "baselines:GreedyFreeCell"},

@@ -21,8 +21,6 @@ from .networks import build
 from .policy import Policy, load
 from .ppo_policy import LeanMaskBuffer, PuzzlePolicy
 
-_LAST_RATE = 0.05  # share of the learning rate at the end of the budget
-
 
 class Learner(MaskablePPO):
     """MaskablePPO whose schedule follows the run's own budget, steps or minutes, across resumptions.
@@ -80,7 +78,7 @@ def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:
     learner = Learner(
         PuzzlePolicy,
         venv,
-        learning_rate=lambda remaining: config.learning_rate * max(remaining, _LAST_RATE),
+        learning_rate=lambda remaining: config.learning_rate * max(remaining, config.last_rate),
         n_steps=config.n_steps,
         batch_size=config.batch_size,
         n_epochs=config.n_epochs,
@@ -153,9 +151,12 @@ def restore_trainer(learner: Learner, venv: VecNormalize, arrays: dict[str, NDAr
 class NetworkPolicy:
     """A trained network as a player: the most likely legal move, or a sample."""
 
-    def __init__(self, name: str, network: nn.Module, sample: bool, wrappers: tuple[str, ...] = ()) -> None:
-        """``wrappers``: names of those that the games must be played in."""
-        self.name, self.network, self.sample, self.wrappers = name, network.eval(), sample, wrappers
+    def __init__(
+        self, name: str, network: nn.Module, sample: bool, wrappers: tuple[str, ...] = (), training: str = ""
+    ) -> None:
+        """``wrappers``: names of those that the games must be played in; ``training``: how long it learned."""
+        self.name, self.network, self.sample = name, network.eval(), sample
+        self.wrappers, self.training = wrappers, training
 
     def act(self, observations: NDArray[np.uint8], masks: NDArray[np.bool_], rng: Streams) -> NDArray[np.int64]:
         """One action per row; see ``policy.Policy``."""
@@ -177,4 +178,4 @@ def load_policy(path: Path, env_id: str) -> NetworkPolicy:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise AgentError(f"{path}: the agent's card cannot be read by this version ({error})") from None
     load_network(network, saved.load_weights(path), path)
-    return NetworkPolicy(str(path), network, config.sample, config.play_wrappers)
+    return NetworkPolicy(str(path), network, config.sample, config.play_wrappers, saved.training_told(card))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import time
 import zipfile
 import zlib
@@ -70,6 +71,15 @@ def load_card(path: Path, env_id: str | None = None) -> dict[str, Any]:
     if env_id is not None and card.get("env_id") != env_id:
         raise AgentError(f"{file} was trained on {card.get('env_id')}, not on {env_id}")
     return card
+
+
+def training_told(card: Mapping[str, Any]) -> str:
+    """How long an agent was trained, in short: ``25 min, 1.57 G steps``; empty if its card does not say."""
+    seconds, steps = card.get("seconds"), card.get("steps")
+    if not seconds or not steps:
+        return ""
+    power = min(3, int(math.log10(steps)) // 3)
+    return f"{seconds / 60:.3g} min, {steps / 1000**power:.3g}{('', ' k', ' M', ' G')[power]} steps"
 
 
 def _arrays(path: Path, member: str) -> dict[str, NDArray[Any]]:

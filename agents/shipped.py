@@ -1,20 +1,24 @@
 """Trained agents that come with the package, in ``agents/weights``: small, in half precision, read without unpickling.
 
-``python -m puzzlegym.agents.shipped RUN NAME`` makes one of a finished run.
+``python -m puzzlegym.agents.shipped RUN NAME`` makes one of a finished run; with ``--results`` at the end it keeps the
+run's card and a thinned log in ``agents/results/NAME`` instead.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 
-from . import saved
+from . import logs, saved
 from .ntuple_player import NTuplePlayer
 from .ntuple_training import load_player
+from .policy import Policy
 
-WEIGHTS = Path(__file__).with_name("weights")
+WEIGHTS, RESULTS = Path(__file__).with_name("weights"), Path(__file__).with_name("results")
+ROWS = 200  # of a log
 
 
 def ntuple_2048(depth: int = 1, seconds: float | None = None) -> NTuplePlayer:
@@ -22,6 +26,15 @@ def ntuple_2048(depth: int = 1, seconds: float | None = None) -> NTuplePlayer:
     player = load_player(WEIGHTS / "ntuple-2048.zip", "Puzzle2048-v0", depth, seconds)
     player.name = "ntuple"
     return player
+
+
+def ppo_2048() -> Policy:
+    """The network for 2048 that learned by masked PPO alone."""
+    from .ppo import load_policy  # torch is imported from here on
+
+    policy = load_policy(WEIGHTS / "ppo-2048.zip", "Puzzle2048-v0")
+    policy.name = "ppo"
+    return policy
 
 
 def ship(run: Path, name: str) -> Path:
@@ -34,5 +47,17 @@ def ship(run: Path, name: str) -> Path:
     return path
 
 
+def keep(run: Path, name: str) -> Path:
+    """Copy a run's card, and about ``ROWS`` rows of its log, into ``agents/results/NAME``; the folder's path."""
+    folder = RESULTS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "card.json").write_text(json.dumps(saved.load_card(run), indent=1) + "\n", encoding="utf-8")
+    head, *rows = (run / logs.FILE).read_text(encoding="utf-8").splitlines(keepends=True)
+    thinned = [*rows[: -1 : max(1, len(rows) // ROWS)], *rows[-1:]]
+    (folder / logs.FILE).write_text("".join([head, *thinned]), encoding="utf-8")
+    return folder
+
+
 if __name__ == "__main__":
-    print(ship(Path(sys.argv[1]), sys.argv[2]))
+    source, target, *options = sys.argv[1:]
+    print((keep if options == ["--results"] else ship)(Path(source), target))

@@ -144,8 +144,8 @@ def percent(value: float) -> str:
     return {"0.0%": "<0.1%", "100.0%": ">99.9%"}.get(text, text)
 
 
-def columns(results: Sequence[Evaluation]) -> list[Column]:
-    """All columns that say something about these results."""
+def columns(results: Sequence[Evaluation], board: bool = False) -> list[Column]:
+    """All columns that say something about these results; on a leaderboard training and speed stay longest."""
     rates = shown_rates(results)
     several = len(rates) > 1
     return [
@@ -156,7 +156,8 @@ def columns(results: Sequence[Evaluation]) -> list[Column]:
         Column("max", lambda r: number(r.score_max), order=3),
         *chain.from_iterable(_rate_columns(name, several, 1 - i / len(rates)) for i, name in enumerate(rates)),
         Column("moves", lambda r: number(r.moves_mean), order=5),
-        Column("moves/s", lambda r: f"{r.moves_per_second:,.0f}", order=4),
+        Column("moves/s", lambda r: f"{r.moves_per_second:,.0f}", order=0.1 if board else 4),
+        *([Column("training", lambda r: r.training.split(",")[0] or "none", order=0.1)] if board else []),
     ]
 
 
@@ -177,9 +178,9 @@ def shown_rates(results: Sequence[Evaluation]) -> list[str]:
     return names[: (above[-1] if above else -1) + 2]
 
 
-def show(results: Sequence[Evaluation], console: Console) -> None:
+def show(results: Sequence[Evaluation], console: Console, board: bool = False) -> None:
     """Print one table that fits the console."""
-    shown = columns(results)
+    shown = columns(results, board)
     table = _table(results, shown)
     unbounded = console.options.update(max_width=10_000)
     while Measurement.get(console, unbounded, table).maximum > console.width:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -40,7 +41,10 @@ def run(options: Leaderboard) -> int:
     results: list[Evaluation] = []
     try:
         for name in names:
-            results.append(evaluate_one(call, name))
+            try:
+                results.append(evaluate_one(call, name))
+            except ModuleNotFoundError as error:  # an agent that needs more than this command does
+                print(f"{name} left out: {error.name} is not installed", file=sys.stderr)
     finally:  # after Ctrl-C those that have played
         if results:
             _report(sorted(results, key=lambda result: -result.score_mean), options.json)
@@ -51,4 +55,4 @@ def _report(results: Sequence[Evaluation], as_json: bool) -> None:
     if as_json:
         print(json.dumps([result.to_json() for result in results], indent=2))
     else:
-        show(results, Console())
+        show(results, Console(), board=True)

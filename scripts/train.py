@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from .. import PUZZLES
 from ..agents.policy import check_id
 from ._console import is_terminal
 
@@ -33,41 +34,43 @@ _LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
 _LARGEST_SEED = 2**32 - 1  # that NumPy's generator takes
 
 
+def _option(metavar: str, default: str) -> object:
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {default})")
+
+
 @dataclass(frozen=True)
 class Train:
     """Train an agent, or go on with a saved run."""
 
-    id: Annotated[str, tyro.conf.Positional]
-    """The puzzle: Puzzle2048-v0 or FreeCell-v0."""
+    id: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID", help=f"The puzzle: {' or '.join(PUZZLES)}.")]
     algo: Algorithm = "ppo"
     """What to learn by: masked PPO, or for 2048 the tables of an n-tuple network."""
-    minutes: float | None = None
-    """Train for this long in all; the learning rate falls over it."""
-    steps: int | None = None
-    """Train for this many environment steps in all instead."""
-    seed: int = 0
+    minutes: Annotated[float | None, _option("M", "the configuration's")] = None
+    """Train for this long in all; PPO's learning rate falls over it."""
+    steps: Annotated[int | None, _option("N", "no limit")] = None
+    """Train for this many moves in all instead."""
+    seed: Annotated[int, tyro.conf.arg(metavar="S")] = 0
     """Seed of weights, sampling and games."""
-    out: Path | None = None
-    """Folder of the run: agent.zip, log.csv, tensorboard/ (default runs/ID-DATE)."""
-    config: str | None = None
-    """PPO only: a named configuration; for 2048 the one of 2min, 10min, 60min and 120min nearest to --minutes, or
-    distill (imitates the n-tuple player first), or mlp (a plain network)."""
-    network: str | None = None
-    """n-tuple only: the network, 5x4, 4x5, 4x6 or 8x6, tuples x squares (default 4x6)."""
-    threads: int | None = None
-    """n-tuple only: threads that learn together (default 1)."""
-    plain: tyro.conf.FlagCreatePairsOff[bool] = False
-    """n-tuple only: plain TD with one step for all entries, --rate 0.1, in place of temporal coherence."""
-    rate: float | None = None
-    """n-tuple only: the step, shared by all look-ups (default 1, which coherence scales down)."""
-    decay: float | None = None
-    """n-tuple only: lambda of TD(lambda), 0 to 1 (default 0.5)."""
+    out: Annotated[Path | None, _option("DIR", "runs/ID-DATE")] = None
+    """Folder of the run: agent.zip, log.csv, and PPO's tensorboard/."""
+    resume: Annotated[Path | None, _option("DIR", "a new run")] = None
+    """Go on with the run in this folder; without a budget, to the end of its own."""
+    config: Annotated[str | None, _option("NAME", "of the first four the nearest to --minutes")] = None
+    """PPO: a named configuration; 2048 has 2min, 10min, 60min, 120min, distill (imitates ntuple first) and mlp."""
+    network: Annotated[str | None, _option("TxS", "4x6")] = None
+    """n-tuple: the network, T tuples of S squares: 5x4, 4x5, 4x6 or 8x6."""
+    games: Annotated[int | None, _option("N", "no limit")] = None
+    """n-tuple: train for so many games from the start in all, instead of --minutes."""
+    threads: Annotated[int | None, _option("N", "1")] = None
+    """n-tuple: threads that learn together."""
     restart: tyro.conf.FlagCreatePairsOff[bool] = False
-    """n-tuple only: play each game again from its middle, which pays in runs of half an hour and more."""
-    games: int | None = None
-    """n-tuple only: train for so many games from the start in all, instead of --minutes."""
-    resume: Path | None = None
-    """Go on with the run in this folder; without --minutes or --steps to the end of its own budget."""
+    """n-tuple: play each game again from its middle, which pays in runs of half an hour and more."""
+    plain: tyro.conf.FlagCreatePairsOff[bool] = False
+    """n-tuple: plain TD, one step for all entries, in place of temporal coherence."""
+    rate: Annotated[float | None, _option("A", "1, with --plain 0.1")] = None
+    """n-tuple: the step, shared by all look-ups."""
+    decay: Annotated[float | None, _option("L", "0.5")] = None
+    """n-tuple: lambda of TD(lambda), 0 to 1."""
 
 
 def run(args: Train) -> int:

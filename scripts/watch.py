@@ -36,7 +36,7 @@ class Watch:
         tyro.conf.Positional[str], tyro.conf.arg(metavar="ID", help=f"The puzzle: {' or '.join(PUZZLES)}.")
     ]
     agent: Annotated[str, tyro.conf.arg(metavar="NAME|PATH")]
-    """Name (random, greedy; for 2048 corner, montecarlo, expectimax, ntuple) or path of a trained agent."""
+    """Name (random, greedy; for 2048 corner, montecarlo, expectimax, ppo, ntuple) or path of a trained agent."""
     seed: Annotated[int | None, tyro.conf.arg(metavar="S", help_behavior_hint="(default: a random one)")] = None
     """The game to play: the first that 'evaluate --seed S' plays."""
     deal: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: by the seed)")] = None

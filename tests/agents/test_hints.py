@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from puzzlegym import PUZZLES
 from puzzlegym.agents.baselines import GreedyFreeCell
-from puzzlegym.agents.expectimax import Expectimax
 from puzzlegym.agents.hints import HINTS, hint
+from puzzlegym.agents.policy import load
 from puzzlegym.envs.common.rng import Streams
 from puzzlegym.envs.freecell import (
     HOME,
@@ -160,13 +160,13 @@ def test_the_key_tells_positions_apart_but_not_the_order(games: list[Game]) -> N
         assert position_key(mixed) == position_key(board)
 
 
-def test_2048_hints_are_moves_of_expectimax() -> None:
+def test_2048_hints_are_moves_of_the_shipped_network() -> None:
     rng = random.Random(0)
     boards = [b for _ in range(6) for b in game2048.play(game2048.start(rng), 60, rng) if any(game2048.legal(b))]
     assert len(boards) > 200
     array = np.array(boards, dtype=np.uint8).reshape(-1, 4, 4)
     masks = np.array([legal_2048(board) for board in array])
-    expected = Expectimax().act(array, masks, Streams.seeded(range(len(array))))
+    expected = load(PUZZLE2048, "ntuple", depth=3).act(array, masks, Streams.seeded(range(len(array))))
     assert [hint(PUZZLE2048, board, array[:i]) for i, board in enumerate(array)] == expected.tolist()
 
 

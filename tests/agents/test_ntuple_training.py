@@ -11,6 +11,8 @@ from puzzlegym.agents.evaluation import evaluate
 from puzzlegym.agents.ntuple_training import NTupleRun
 from puzzlegym.agents.policy import load
 from puzzlegym.agents.runs import Budget, Progress
+from puzzlegym.agents.seeds import STREAMS, stream_seeds
+from puzzlegym.envs.common.rng import seed_words
 
 P2048 = "Puzzle2048-v0"
 
@@ -115,3 +117,10 @@ def test_files_of_others_are_refused(tmp_path, learned):
         load(P2048, str(tmp_path))
     with pytest.raises(AgentError, match="cannot be resumed"):
         NTupleRun.resume(tmp_path)
+
+
+def test_it_learns_from_training_seeds_alone(tmp_path):
+    run = NTupleRun(NTupleConfig(network="5x4", threads=3), Budget(steps=1), 7, tmp_path)
+    seeds = stream_seeds("train", 7, 3)
+    assert [int(worker.state[0]) for worker in run.workers] == seed_words(seeds.tolist()).tolist()
+    assert STREAMS["train"] <= seeds.min() <= seeds.max() < min(STREAMS["selection"], STREAMS["test"])

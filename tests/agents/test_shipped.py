@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 
 import numpy as np
 import pytest
-from puzzlegym.agents import saved, shipped
+from puzzlegym.agents import logs, saved, shipped
 from puzzlegym.agents.evaluation import evaluate
 from puzzlegym.agents.policy import load
 
@@ -43,3 +44,23 @@ def test_a_run_is_shipped_in_half_precision(tmp_path, monkeypatch):
     assert path.name == "name.zip"
     assert saved.load_card(path)["env_id"] == P2048
     assert saved.load_weights(path)["values"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_results_of_a_run_are_kept_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(shipped, "RESULTS", tmp_path / "results")
+    saved.save(tmp_path / "agent.zip", {"env_id": P2048, "seed": 5}, {}, {})
+    for step in range(1, 1235):
+        logs.append(tmp_path, step, step / 2, {"score": float(step)})
+    folder = shipped.keep(tmp_path, "name")
+    assert json.loads((folder / "card.json").read_text())["seed"] == 5
+    steps = logs.read(folder).steps
+    assert (steps[0], steps[-1]) == (1, 1234)
+    assert 150 < len(steps) < 300
+
+
+def test_the_ppo_network_is_strong():
+    result = evaluate(P2048, load(P2048, "ppo"), 50)
+    assert result.score_mean > 45_000
+    assert result.rates["2048"].value > 0.8
+    assert (result.agent, result.illegal_moves) == ("ppo", 0)
+    assert "min, " in result.training

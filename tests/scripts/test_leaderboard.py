@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 
+import puzzlegym.agents
 import pytest
 from puzzlegym.agents.policy import named_agents
 from puzzlegym.scripts import evaluate as evaluating
@@ -37,6 +39,28 @@ def test_as_a_table(capsys, quick):
     assert main(["leaderboard", "FreeCell-v0", "--episodes", "3"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in named_agents("FreeCell-v0"))
+    assert out.split("\n")[0].split()[-2:] == ["moves/s", "training"]
+
+
+def test_how_long_agents_were_trained(capsys, quick, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["leaderboard", "Puzzle2048-v0", "--episodes", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    trained = {line.split()[0]: line for line in lines if " min" in line}
+    assert set(trained) == {"ppo", "ntuple"}
+    assert trained["ntuple"].rstrip().endswith("25 min")
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_agents_that_need_more_are_left_out(capsys, quick, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for module in [name for name in sys.modules if name.startswith("puzzlegym.agents.ppo")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delattr(puzzlegym.agents, "ppo", raising=False)
+    assert main(["leaderboard", "Puzzle2048-v0", "--episodes", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "ppo left out: torch is not installed\n" in err
+    assert "ppo" not in {result["agent"] for result in json.loads(out)}
 
 
 @pytest.mark.parametrize("argv", [["Chess-v0"], ["FreeCell-v0", "--episodes", "0"]])
