@@ -46,7 +46,7 @@ pictures: $(BIN)/.installed ## the pictures of the README (ten minutes, three tr
 	    test -d runs/curves/seed-$$seed || \
 	        $(BIN)/puzzlegym train Puzzle2048-v0 --minutes 2 --seed $$seed --out runs/curves/seed-$$seed || exit 1; \
 	done
-	@$(BIN)/puzzlegym plot runs/curves/* --y score 1024 --out docs/curves.png
+	@$(BIN)/puzzlegym plot runs/curves/* --y score 2048 --out docs/curves.png
 	@$(BIN)/puzzlegym watch Puzzle2048-v0 --agent expectimax --seed 1 --delay 0 --record docs/2048.png > /dev/null
 	@$(BIN)/puzzlegym replay docs/deal-1.txt --delay 0.4 --record docs/freecell.gif > /dev/null
 

@@ -190,7 +190,8 @@ def show(results: Sequence[Evaluation], console: Console, board: bool = False) -
         shown.remove(least)
         table = _table(results, shown)
     console.print(table)
-    console.print(_note(results), highlight=False)
+    told = {column.title for column in shown}
+    console.print(_note(results, [name for name in shown_rates(results) if name in told]), highlight=False)
 
 
 def _table(results: Sequence[Evaluation], shown: Sequence[Column]) -> Table:
@@ -202,10 +203,9 @@ def _table(results: Sequence[Evaluation], shown: Sequence[Column]) -> Table:
     return table
 
 
-def _note(results: Sequence[Evaluation]) -> str:
+def _note(results: Sequence[Evaluation], rates: Sequence[str]) -> str:
     first = results[0]
     cards = f", start_rank {first.start_rank}" if first.start_rank else ""
-    rates = shown_rates(results)
     reached = f"{rates[0]} ... {rates[-1]}: share of games that reached it. " if len(rates) > 1 else ""
     illegal = ", ".join(f"{short(r.agent)} {r.illegal_moves:,}" for r in results if r.illegal_moves) or "none"
     return (

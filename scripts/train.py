@@ -64,7 +64,7 @@ class Train:
     threads: Annotated[int | None, _option("N", "1")] = None
     """n-tuple: threads that learn together."""
     restart: tyro.conf.FlagCreatePairsOff[bool] = False
-    """n-tuple: play each game again from its middle, which pays in runs of half an hour and more."""
+    """n-tuple: play each game again from its middle: late boards are seen more often, early ones less."""
     plain: tyro.conf.FlagCreatePairsOff[bool] = False
     """n-tuple: plain TD, one step for all entries, in place of temporal coherence."""
     rate: Annotated[float | None, _option("A", "1, with --plain 0.1")] = None
