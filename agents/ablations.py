@@ -45,6 +45,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "lambda 0.8": {"gae_lambda": 0.8},
     "lambda 0.95": {"gae_lambda": 0.95},
     "entropy bonus 0.01": {"ent_coef": 0.01},
+    "entropy bonus 0.01, falling to 0": {"ent_coef": 0.01, "last_entropy": 0.0},
     "rate 5e-4": {"learning_rate": 5e-4},
     "rate 2e-3": {"learning_rate": 2e-3},
     "rate not annealed": {"last_rate": 1.0},

@@ -43,7 +43,8 @@ class PPOConfig:
     last_rate: float = 0.05  # share of it at the end
     gamma: float = 0.995
     gae_lambda: float = 0.9
-    ent_coef: float = 0.005
+    ent_coef: float = 0.005  # falls linearly over the budget, too
+    last_entropy: float = 1.0  # share of it at the end
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
 

@@ -23,18 +23,20 @@ from .ppo_policy import LeanMaskBuffer, PuzzlePolicy
 
 
 class Learner(MaskablePPO):
-    """MaskablePPO whose schedule follows the run's own budget, steps or minutes, across resumptions.
+    """MaskablePPO whose schedules follow the run's own budget, steps or minutes, across resumptions.
 
     With a teacher, the first ``teacher_share`` of the budget is imitation: the teacher plays, and the network learns to
     give its moves the highest probability, and what its games are worth.
     """
 
     fraction_done = 0.0
+    entropy_from, entropy_to = 0.0, 0.0
     teacher: Policy | None = None
     teacher_share = 0.0
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
         self._current_progress_remaining = 1.0 - self.fraction_done
+        self.ent_coef = self.entropy_from + self.fraction_done * (self.entropy_to - self.entropy_from)
 
     def collect_rollouts(self, *args: Any, **kwargs: Any) -> bool:
         """Play, by the teacher's moves or the network's own."""
@@ -96,6 +98,7 @@ def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:
         seed=seed,
         device="cpu",
     )
+    learner.entropy_from, learner.entropy_to = config.ent_coef, config.ent_coef * config.last_entropy
     if config.teacher:
         learner.teacher, learner.teacher_share = load(config.env_id, config.teacher), config.teacher_share
     return learner

@@ -237,6 +237,16 @@ def test_resume_goes_on_with_the_schedule_in_absolute_steps(tmp_path: Path) -> N
     assert saved.load_card(tmp_path)["seconds"] > 0
 
 
+@pytest.mark.parametrize("last", [1.0, 0.0])
+def test_the_entropy_bonus_follows_the_budget(last: float, tmp_path: Path) -> None:
+    config = replace(TINY["Puzzle2048-v0"], ent_coef=0.01, last_entropy=last)
+    run = Run(config, Budget(steps=4 * ROLLOUT), 0, tmp_path)
+    seen: list[float] = []
+    run.train(Silent(lambda progress: seen.append(run.learner.ent_coef)))
+    assert seen[0] == 0.01
+    assert seen[-1] == pytest.approx(0.01 if last else 0.01 / 4)  # of the update before the last rollout
+
+
 def test_a_resumed_run_may_get_a_larger_budget(tmp_path: Path) -> None:
     trained(TINY["Puzzle2048-v0"], ROLLOUT, tmp_path)
     assert Run.resume(tmp_path).finished
