@@ -72,7 +72,7 @@ _AFTERSTATES = PPOConfig(
     wrappers=("shaped_2048",),
     n_steps=64,
     learning_rate=1e-3,
-    ent_coef=0.0,
+    ent_coef=0.01,
 )
 _CARDS = PPOConfig(
     env_id="FreeCell-v0",
@@ -93,7 +93,7 @@ _CARDS = PPOConfig(
 PPO_CONFIGS: dict[str, dict[str, PPOConfig]] = {
     "Puzzle2048-v0": {
         "10min": _AFTERSTATES,
-        "2min": replace(_AFTERSTATES, minutes=2.0, ent_coef=0.01),  # which pays early, see agents/results
+        "2min": replace(_AFTERSTATES, minutes=2.0),
         "60min": replace(_AFTERSTATES, minutes=60.0),
         "120min": replace(_AFTERSTATES, minutes=120.0),
         "distill": replace(_AFTERSTATES, teacher="ntuple", teacher_share=0.3),
@@ -102,6 +102,7 @@ PPO_CONFIGS: dict[str, dict[str, PPOConfig]] = {
             network="one_hot_mlp",
             network_arguments={"squares": 16, "values": 18, "actions": 4, "hidden": (256, 256)},
             learning_rate=2e-3,
+            ent_coef=0.0,
         ),
     },
     "FreeCell-v0": {"curriculum": _CARDS},

@@ -7,9 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from puzzlegym.agents import ablations
-from puzzlegym.agents.configs import ppo_config
-
-BUNDLED = ppo_config("Puzzle2048-v0")
+from puzzlegym.agents.ablations import BASE
 
 
 @pytest.fixture
@@ -22,27 +20,27 @@ def tiny(monkeypatch):
 
 
 def test_runs_are_measured_once_and_told(tmp_path, tiny, capsys):
-    names = ("bundled", "reward: points")
+    names = ("base", "reward: points")
     ablations.main(str(tmp_path), names[0])
     ablations.main(str(tmp_path), *names)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "bundled-0.json",
-        "bundled-1.json",
+        "base-0.json",
+        "base-1.json",
         "reward-points-0.json",
         "reward-points-1.json",
     ]
     lines = capsys.readouterr().out.splitlines()
-    assert len([line for line in lines if line.startswith("bundled ")]) == 2
-    assert [line.split(" | ")[0] for line in lines[-2:]] == ["| bundled", "| reward: points"]
+    assert len([line for line in lines if line.startswith("base ")]) == 2
+    assert [line.split(" | ")[0] for line in lines[-2:]] == ["| base", "| reward: points"]
 
 
 def test_every_variant_is_a_configuration_and_another_one():
-    made = [replace(BUNDLED, **changes) for changes in ablations.VARIANTS.values()]
-    assert made[0] == BUNDLED
+    made = [replace(BASE, **changes) for changes in ablations.VARIANTS.values()]
+    assert made[0] == BASE
     for i, config in enumerate(made):
         assert config not in made[:i]
 
 
 def test_unknown_variant(tmp_path):
-    with pytest.raises(ValueError, match="unknown variant 'luck': use bundled, plain one-hot network"):
+    with pytest.raises(ValueError, match="unknown variant 'luck': use base, plain one-hot network"):
         ablations.main(str(tmp_path), "luck")
