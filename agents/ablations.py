@@ -108,4 +108,8 @@ def main(folder: str, *names: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except (TypeError, ValueError, OSError) as error:
+        print(f"ablations FOLDER [VARIANT ...]: {error}", file=sys.stderr)
+        sys.exit(2)

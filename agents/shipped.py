@@ -59,5 +59,9 @@ def keep(run: Path, name: str) -> Path:
 
 
 if __name__ == "__main__":
-    source, target, *options = sys.argv[1:]
-    print((keep if options == ["--results"] else ship)(Path(source), target))
+    try:
+        source, target, *options = sys.argv[1:]
+        print((keep if options == ["--results"] else ship)(Path(source), target))
+    except (ValueError, OSError) as error:
+        print(f"shipped RUN NAME [--results]: {error}", file=sys.stderr)
+        sys.exit(2)
