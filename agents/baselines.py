@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from ..envs.common.jit import njit
 from ..envs.common.masks import choose_legal
 from ..envs.common.rng import Streams
-from ..envs.common.rows import ONE, ZERO, words
 from ..envs.puzzle2048 import Action
-from ..envs.puzzle2048.rules import slide
+from ..envs.puzzle2048.rules import exponent, slide
 from ..envs.puzzle2048.state import SIDE, SQUARES, board_words
 from .policy import Actions, Masks, Observations
 
 Floats = NDArray[np.float64]
-_NIBBLE, _S4 = words(0xF, 4)
 _SQUARE_FREE = 1 << 22  # more than six times the sum of all tiles can be
 
 
@@ -73,12 +71,11 @@ def _slopes(low: NDArray[np.uint64], high: NDArray[np.uint64], slopes: NDArray[n
         for way in range(slopes.shape[1]):
             to_low, to_high, _ = slide(low[i], high[i], way)
             for square in range(SQUARES):
-                shift = np.uint64(4 * square)
-                exponent = (to_low >> shift & _NIBBLE) | (to_high >> shift & ONE) << _S4
-                if exponent == ZERO:
+                tile = exponent(to_low, to_high, square)
+                if tile == 0:
                     slopes[i, way] += _SQUARE_FREE
                 else:
-                    slopes[i, way] += (1 << np.int64(exponent)) * (square // SIDE + SIDE - 1 - square % SIDE)
+                    slopes[i, way] += (1 << tile) * (square // SIDE + SIDE - 1 - square % SIDE)
 
 
 class Corner2048:

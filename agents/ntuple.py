@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from ..envs.common import rng
 from ..envs.common.jit import Int, njit
-from ..envs.common.rows import ONE, ZERO, words
+from ..envs.common.rows import ZERO, words
 from ..envs.puzzle2048.actions import ACTIONS
-from ..envs.puzzle2048.rules import FOURS, deal, slide, spawn, transpose
+from ..envs.puzzle2048.rules import FOURS, deal, exponent, mirror, slide, spawn, transpose
+from ..envs.puzzle2048.state import SQUARES
 
 Floats = NDArray[np.float32]
 Words = NDArray[np.uint64]
@@ -45,9 +46,7 @@ NETWORKS: dict[str, tuple[tuple[int, ...], ...]] = {
     ),
 }
 
-_NIBBLE, _S4, _S12, _LAST_BITS = words(0xF, 4, 12, 63)
-_COLUMN0, _COLUMN1 = words(0x000F000F000F000F, 0x00F000F000F000F0)
-_COLUMN2, _COLUMN3 = words(0x0F000F000F000F00, 0xF000F000F000F000)
+_NIBBLE, _LAST_BITS = words(0xF, 63)
 _ALL = np.uint64(SYMMETRIES)
 _WORST = np.float32(-3e38)
 
@@ -86,19 +85,13 @@ def entries(tuples: Sequence[Sequence[int]]) -> int:
 
 
 @njit
-def _mirror(x: np.uint64) -> np.uint64:
-    """A board word with each row from right to left."""
-    return (x & _COLUMN0) << _S12 | (x & _COLUMN1) << _S4 | (x & _COLUMN2) >> _S4 | (x & _COLUMN3) >> _S12
-
-
-@njit
 def symmetries(board: np.uint64, boards: Words) -> None:
     """Write the 8 boards that a board is turned and mirrored into ``boards`` (uint64 ``[8]``)."""
-    boards[0], boards[1] = board, _mirror(board)
+    boards[0], boards[1] = board, mirror(board)
     boards[2] = transpose(board)
-    boards[3] = _mirror(boards[2])
+    boards[3] = mirror(boards[2])
     boards[4], boards[5] = transpose(boards[1]), transpose(boards[3])
-    boards[6], boards[7] = _mirror(boards[4]), _mirror(boards[5])
+    boards[6], boards[7] = mirror(boards[4]), mirror(boards[5])
 
 
 @njit
@@ -211,9 +204,8 @@ def _learn_game(n: int, rate: float, decay: float, table: Floats, net: Lookups, 
 def _top(low: np.uint64, high: np.uint64) -> int:
     """The largest exponent of a board."""
     top = 0
-    for square in range(16):
-        shift = np.uint64(4 * square)
-        top = max(top, int(low >> shift & _NIBBLE | (high >> shift & ONE) << _S4))
+    for square in range(SQUARES):
+        top = max(top, exponent(low, high, square))
     return top
 
 

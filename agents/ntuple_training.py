@@ -93,9 +93,10 @@ class NTupleRun:
     @classmethod
     def resume(cls, path: Path, budget: Budget | None = None, env_id: str | None = None) -> NTupleRun:
         """Go on with a saved run: tables and generators are restored. Raises AgentError for what is no such run."""
+        folder = saved.run_folder(path)
         card, trainer = saved.load_card(path, env_id), saved.load_trainer(path)
         try:
-            run = cls(NTupleConfig(**card["config"]), budget or Budget(**card["budget"]), int(card["seed"]), path)
+            run = cls(NTupleConfig(**card["config"]), budget or Budget(**card["budget"]), int(card["seed"]), folder)
             run.table[:, 0] = saved.load_weights(path)["values"]
             if run.config.coherent:
                 run.table[:, 1:] = trainer["coherence"]

@@ -58,6 +58,13 @@ def locate(path: Path) -> Path:
     return file
 
 
+def run_folder(path: Path) -> Path:
+    """The folder of a saved run, named itself or by its file. Raises AgentError for a copy under another name."""
+    if path.is_file() and path.name != FILE:
+        raise AgentError(f"{path} is not a run folder: it would go on in {path.parent / FILE}")
+    return locate(path).parent
+
+
 def load_card(path: Path, env_id: str | None = None) -> dict[str, Any]:
     """The JSON card. Raises AgentError if this is no agent of ``env_id`` (None: of any puzzle)."""
     file = locate(path)

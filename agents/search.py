@@ -17,7 +17,7 @@ from ..envs.common.jit import Int, njit
 from ..envs.common.rng import GAMMA, Streams, mix
 from ..envs.common.rows import ZERO, words
 from ..envs.puzzle2048.actions import ACTIONS
-from ..envs.puzzle2048.rules import occupied, slide, transpose
+from ..envs.puzzle2048.rules import CHANCE_OF_FOUR, occupied, slide, transpose
 from ..envs.puzzle2048.state import board_words
 from .ntuple import SYMMETRIES, Floats, Lookups, Words, flat, lookups, value
 from .policy import Actions, Masks, Observations
@@ -27,7 +27,7 @@ Values = NDArray[np.float64]
 _S16, _S32, _S48, _S60 = words(16, 32, 48, 60)
 _ROW, _LOWBITS = words(0xFFFF, 0x1111111111111111)
 
-CHANCES = 0.9, 0.1  # of a new 2 and a new 4
+CHANCES = 1 - CHANCE_OF_FOUR, CHANCE_OF_FOUR  # of a new 2 and a new 4
 _SLOTS = 1 << 14  # positions that a search remembers: few enough for the processor's cache, and more help little
 _ENOUGH = 1 << 62  # more positions than any search sees
 _DEEPEST = 30

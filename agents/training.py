@@ -56,12 +56,11 @@ class Run:
         """Go on with a saved run. Optimiser, schedule, normaliser, curriculum and random states are restored; the
         games that were under way are not: new ones begin. Raises AgentError for anything that is no saved run.
         """
-        if path.is_file() and path.name != saved.FILE:
-            raise AgentError(f"{path} is not a run folder: it would go on in {path.parent / saved.FILE}")
+        folder = saved.run_folder(path)
         card, weights, arrays = saved.load_card(path, env_id), saved.load_weights(path), saved.load_trainer(path)
         try:
             config = PPOConfig.from_dict(card["config"])
-            run = cls(config, budget or Budget(**card["budget"]), int(card["seed"]), saved.locate(path).parent)
+            run = cls(config, budget or Budget(**card["budget"]), int(card["seed"]), folder)
             ppo.load_network(ppo.network_of(run.learner), weights, path)
             ppo.restore_trainer(run.learner, run.venv, arrays)
             run.learner.num_timesteps = run._steps_before = run.progress.steps = int(card["steps"])

@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # torch and rich are imported when a run begins
     Run = PPORun | NTupleRun
 
 Algorithm = Literal["ppo", "ntuple"]
-NTUPLE = "n-tuple TD"
 _PLAIN_RATE = 0.1
 _LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
 _LARGEST_SEED = 2**32 - 1  # that NumPy's generator takes
@@ -147,12 +146,11 @@ def _settings(args: Train) -> dict[str, Any]:
 
 
 def _resumed(path: Path, budget: Budget | None, env_id: str) -> Run:
+    from ..agents import ntuple_training
     from ..agents.saved import load_card
 
-    if load_card(path, env_id).get("algorithm") == NTUPLE:
-        from ..agents.ntuple_training import NTupleRun
-
-        return NTupleRun.resume(path, budget, env_id)
+    if load_card(path, env_id).get("algorithm") == ntuple_training.ALGORITHM:
+        return ntuple_training.NTupleRun.resume(path, budget, env_id)
     if budget and budget.games:
         raise ValueError("--games: for --algo ntuple only")
     from ..agents.training import Run  # torch is imported from here on

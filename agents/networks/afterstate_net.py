@@ -11,22 +11,22 @@ from torch.nn import functional as F  # noqa: N812
 from ...envs.common.jit import njit
 from ...envs.puzzle2048.actions import ACTIONS
 from ...envs.puzzle2048.rules import slide
-from ...envs.puzzle2048.state import board_words
+from ...envs.puzzle2048.state import SIDE, SQUARES, board_words
 from ..ntuple import SYMMETRIES, Lookups, Words, entries, entry, flat, lookups, symmetries
 from .layers import ILLEGAL, body, both_heads, orthogonal, sum_rows
 
-_SQUARES = tuple((square,) for square in range(16))
-_ACROSS = tuple((square, square + 1) for square in range(16) if square % 4 < 3)
-_DOWN = tuple((square, square + 4) for square in range(12))
+_SINGLE = tuple((square,) for square in range(SQUARES))
+_ACROSS = tuple((square, square + 1) for square in range(SQUARES) if square % SIDE < SIDE - 1)
+_DOWN = tuple((square, square + SIDE) for square in range(SQUARES - SIDE))
 _LINES = (
-    *((square, square + 1, square + 2) for square in range(16) if square % 4 < 2),
-    *((square, square + 4, square + 8) for square in range(8)),
+    *((square, square + 1, square + 2) for square in range(SQUARES) if square % SIDE < SIDE - 2),
+    *((square, square + SIDE, square + 2 * SIDE) for square in range(SQUARES - 2 * SIDE)),
 )
 # What the first layer sees of a board, by name: tuples of squares, as in ``ntuple.NETWORKS``.
 TUPLES: dict[str, tuple[tuple[int, ...], ...]] = {
-    "squares": _SQUARES,
-    "pairs": (*_SQUARES, *_ACROSS, *_DOWN),
-    "lines": (*_SQUARES, *_ACROSS, *_DOWN, *_LINES),
+    "squares": _SINGLE,
+    "pairs": (*_SINGLE, *_ACROSS, *_DOWN),
+    "lines": (*_SINGLE, *_ACROSS, *_DOWN, *_LINES),
 }
 _GAIN_UNIT = 10.0  # doublings: gains come to the network as about 0 to 1.5
 

@@ -31,7 +31,8 @@ from ..common.rows import (
 from .actions import Action
 from .state import HIGH, LOW, SCORE, SIDE, SQUARES, TOP
 
-FOURS = round(0.1 * 2**32)  # the chance of a 4 by the rules, as ``spawn`` takes it
+CHANCE_OF_FOUR = 0.1  # by the rules
+FOURS = round(CHANCE_OF_FOUR * 2**32)  # the same as ``spawn`` takes it
 WIN_EXPONENT = 11  # the tile 2048
 EXPONENTS = 32  # what the five bits of a square can hold
 _BLOCK = np.uint64(256)  # rows that go through the loops of ``advance_rows`` together
@@ -62,7 +63,8 @@ def transpose(x: np.uint64) -> np.uint64:
 
 
 @njit
-def _mirror(x: np.uint64) -> np.uint64:
+def mirror(x: np.uint64) -> np.uint64:
+    """A board word with each row from right to left."""
     x = ((x & _M1) << _S4) | ((x >> _S4) & _M1)
     return ((x & _M2) << _S8) | ((x >> _S8) & _M2)
 
@@ -126,7 +128,7 @@ def _fill_table(table: NDArray[np.uint32]) -> None:
         left = _gather(after)
         points = (np.uint64(gain) >> _S2 & _ROW) << _S16
         table[row] = np.uint32(left | points)
-        table[_RIGHT_HALF | _mirror(np.uint64(row)) & _ROW] = np.uint32(_mirror(left) & _ROW | points)
+        table[_RIGHT_HALF | mirror(np.uint64(row)) & _ROW] = np.uint32(mirror(left) & _ROW | points)
 
 
 _TABLE = np.empty(2 << 16, dtype=np.uint32)
@@ -156,7 +158,7 @@ def _slide_rows_table(low: np.uint64, right: bool) -> tuple[np.uint64, int]:
 def _slide_rows_wide(low: np.uint64, high: np.uint64, right: bool) -> tuple[np.uint64, np.uint64, int]:
     """``_slide_rows_table`` line by line, for tiles up to 2^17: (low word, high word, gain)."""
     if right:
-        low, high = _mirror(low), _mirror(high)
+        low, high = mirror(low), mirror(high)
     new_low, new_high = ZERO, ZERO
     gain = 0
     for r in range(SIDE):
@@ -166,7 +168,7 @@ def _slide_rows_wide(low: np.uint64, high: np.uint64, right: bool) -> tuple[np.u
         new_high |= _gather(line >> _S4 & _BYTES) << shift
         gain += points
     if right:
-        new_low, new_high = _mirror(new_low), _mirror(new_high)
+        new_low, new_high = mirror(new_low), mirror(new_high)
     return new_low, new_high, gain
 
 
@@ -269,11 +271,17 @@ def exponents(low: np.uint64, high: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @njit
+def exponent(low: np.uint64, high: np.uint64, square: Int) -> int:
+    """The exponent of one square, 0 to 15 row by row."""
+    shift = np.uint64(4 * square)
+    return int(low >> shift & _NIBBLE | (high >> shift & ONE) << _S4)
+
+
+@njit
 def _count_tiles(low: np.uint64, high: np.uint64, sign: int, counts: NDArray[np.int64]) -> None:
     """Add ``sign`` to the count of each square's exponent."""
     for i in range(SQUARES):
-        shift = np.uint64(4 * i)
-        counts[(low >> shift) & _NIBBLE | ((high >> shift) & ONE) << _S4] += sign
+        counts[exponent(low, high, i)] += sign
 
 
 @njit

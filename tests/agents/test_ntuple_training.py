@@ -81,6 +81,10 @@ def test_stop_and_resume(tmp_path):
     assert again.progress.seconds > run.progress.seconds
     assert again.games > run.games
     assert NTupleRun.resume(tmp_path).finished
+    assert NTupleRun.resume(tmp_path / saved.FILE).out == tmp_path  # named by its file
+    copy = (tmp_path / saved.FILE).rename(tmp_path / "copy.zip")
+    with pytest.raises(AgentError, match="is not a run folder: it would go on in"):
+        NTupleRun.resume(copy)
 
 
 def test_two_threads_learn_together(tmp_path, monkeypatch):
