@@ -1,4 +1,4 @@
-"""Which ``start_rank`` each game of a FreeCell batch gets next."""
+"""Easier starts for FreeCell: which ones the games of a batch get, and when harder ones follow."""
 
 from __future__ import annotations
 
@@ -8,30 +8,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .configs import Curriculum
+from ..envs.freecell.state import SHAPE
+from ..wrappers import StartPositionsVector
+from .configs import BackwardCurriculum, Curriculum, PPOConfig
+from .lines import Lines
+
+_FULL_GAMES = 400  # games from the deal that their running figure speaks of
 
 
-class RankCurriculum:
-    """A frontier that goes down one rank when enough of its last games were won."""
+class _Frontier:
+    """A difficulty that games are played at, and that moves on when enough of its last games were won.
+
+    Games are at the frontier, at an easier difficulty, or full ones: numbered deals from their start.
+    """
+
+    figure: str  # what the frontier is called in logs
+    full: int  # the difficulty of a full game
 
     def __init__(self, config: Curriculum, num_envs: int, seed: int) -> None:
-        """Start at ``config.first_rank`` for all games."""
-        self.config = config
-        self.frontier = config.first_rank
+        self.config, self.frontier = config, config.first
         self._recent: deque[bool] = deque(maxlen=config.window)
+        self._whole: deque[bool] = deque(maxlen=_FULL_GAMES)
         self._rng = np.random.default_rng(seed)
-        self.playing = np.full(num_envs, self.frontier)  # rank of the game in each row
-        self.next = self.playing.copy()  # rank of the row's next game
+        self.playing = np.full(num_envs, self.frontier)  # difficulty of the game in each row
+        self.next = self.playing.copy()  # and of the row's next game
+
+    def wrap(self, batch: Any) -> Any:
+        """The batch, as its games must be started."""
+        return batch
+
+    def deal(self, batch: Any) -> None:
+        """Tell the batch how the next games start."""
 
     def ended(self, row: int, won: bool) -> None:
         """Note the result of a row's game, which its next game has already followed; draw the one after that."""
         if self.playing[row] == self.frontier:
             self._recent.append(won)
+        if self.playing[row] == self.full:
+            self._whole.append(won)
         self.playing[row] = self.next[row]
         self.next[row] = self._draw()
-        full = len(self._recent) == self.config.window
-        if full and self.frontier > 0 and self.win_rate >= self.config.threshold:
-            self.frontier -= 1
+        enough = len(self._recent) == self.config.window and self.win_rate >= self.config.threshold
+        if enough and self.frontier != self.full:
+            self.frontier = self._harder()
             self._recent.clear()
 
     @property
@@ -39,30 +58,112 @@ class RankCurriculum:
         """Of the frontier's last games."""
         return float(np.mean(self._recent)) if self._recent else 0.0
 
+    def figures(self) -> dict[str, float]:
+        """For the log: the frontier, and the share of full games won."""
+        return {self.figure: float(self._shown()), "full": float(np.mean(self._whole)) if self._whole else 0.0}
+
+    def _shown(self) -> int:
+        return self.frontier
+
     def _draw(self) -> int:
         u = self._rng.random()
         if u < self.config.full:
-            return 0
-        if u < self.config.full + self.config.easier and self.frontier < self.config.first_rank:
-            return int(self._rng.integers(self.frontier + 1, self.config.first_rank + 1))
+            return self.full
+        if u < self.config.full + self.config.easier and self.frontier != self.config.first:
+            return self._easier()
         return self.frontier
 
-    def restart(self) -> NDArray[np.int64]:
-        """Ranks for a whole batch of new games."""
-        self.playing = np.array([self._draw() for _ in self.playing])
+    def _harder(self) -> int:
+        raise NotImplementedError
+
+    def _easier(self) -> int:
+        raise NotImplementedError
+
+    def restart(self, batch: Any) -> None:
+        """Draw a whole batch of new games, before it is reset."""
         self.next = np.array([self._draw() for _ in self.playing])
-        return self.playing
+        self.deal(batch)
+
+    def began(self, batch: Any) -> None:
+        """The first games of the batch have their difficulty; those that follow them get the next ones."""
+        self.playing = self.next
+        self.next = np.array([self._draw() for _ in self.playing])
+        self.deal(batch)
 
     def state(self) -> dict[str, Any]:
         """Plain data to save."""
-        return {"frontier": self.frontier, "recent": [int(won) for won in self._recent], "rng": self._rng_state()}
-
-    def _rng_state(self) -> dict[str, Any]:
-        return dict(self._rng.bit_generator.state)
+        recent, whole = ([int(won) for won in games] for games in (self._recent, self._whole))
+        return {"frontier": self.frontier, "recent": recent, "full": whole, "rng": dict(self._rng.bit_generator.state)}
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from saved data."""
         self.frontier = int(state["frontier"])
-        self._recent.clear()
-        self._recent.extend(bool(won) for won in state["recent"])
+        for games, name in ((self._recent, "recent"), (self._whole, "full")):
+            games.clear()
+            games.extend(bool(won) for won in state[name])
         self._rng.bit_generator.state = state["rng"]
+
+
+class Ranks(_Frontier):
+    """Games start with all cards up to a rank at home; the rank goes down, 0 is the deal itself."""
+
+    figure, full = "rank", 0
+
+    def deal(self, batch: Any) -> None:
+        """The ranks of the next games."""
+        batch.set_attr("start_rank", [int(rank) for rank in self.next])
+
+    def _harder(self) -> int:
+        return self.frontier - 1
+
+    def _easier(self) -> int:
+        return int(self._rng.integers(self.frontier + 1, self.config.first + 1))
+
+
+class Backward(_Frontier):
+    """Games start on the solver's line of a training deal, some moves before its win; at the end with the deal.
+
+    The positions are what winning games look like, and each of them can be won (Salimans and Chen 2018, who learn from
+    a demonstration backwards).
+    """
+
+    figure, full = "before", -1
+
+    def __init__(self, config: BackwardCurriculum, num_envs: int, seed: int) -> None:
+        """Lines are made when they are needed first."""
+        super().__init__(config, num_envs, seed)
+        self._growth, self._last = config.growth, config.last
+        self._lines = Lines(config.lines, seed)
+
+    def wrap(self, batch: Any) -> Any:
+        """The batch, its games started from the solver's positions."""
+        return StartPositionsVector(batch, self._positions)
+
+    def _positions(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8] | None]:
+        """Where the games of these rows begin; None: with the deal that they have."""
+        return [self._position(int(self.next[row])) for row in rows]
+
+    def _position(self, moves: int) -> NDArray[np.uint8] | None:
+        if moves == self.full:
+            return None
+        boards = self._lines.draw().boards
+        board: NDArray[np.uint8] = boards[max(0, len(boards) - moves)].view(np.uint8).reshape(SHAPE)
+        return board
+
+    def _harder(self) -> int:
+        more = max(self.frontier + 1, round(self.frontier * self._growth))
+        return more if more < self._last else self.full
+
+    def _shown(self) -> int:
+        return self._last if self.frontier == self.full else self.frontier
+
+    def _easier(self) -> int:
+        last = self._last if self.frontier == self.full else self.frontier - 1
+        return int(self._rng.integers(self.config.first, last + 1))
+
+
+def curriculum_of(config: PPOConfig, seed: int) -> Ranks | Backward | None:
+    """The curriculum that a configuration names, if any."""
+    if config.backward:
+        return Backward(config.backward, config.num_envs, seed)
+    return Ranks(config.curriculum, config.num_envs, seed) if config.curriculum else None

@@ -7,8 +7,8 @@ end, however the games are spread over the batch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import gymnasium
@@ -16,46 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..envs.common.rng import Streams
+from .losses import Trail
+from .measures import Infos, measures_of
 from .policy import Actions, Masks, Observations, Policy, check_id
 from .seeds import stream_deals, stream_seeds
 from .statistics import mean_interval, rate_interval
 from .wrapping import needed_by, wrap_batch
 
-Infos = Mapping[str, Any]
 Progress = Callable[[int, int, int], None]
 """Called with games finished, games in all, moves made so far."""
 
 DEFAULT_BATCH = 256
-
-
-@dataclass(frozen=True)
-class Measures:
-    """What to read from the infos of a finished game.
-
-    ``score`` is an info entry, or None for the sum of rewards; ``rates`` name events, each an info entry that is at
-    least a threshold; ``deals`` says whether games are numbered deals.
-    """
-
-    score: str | None
-    rates: Mapping[str, tuple[str, int]]
-    deals: bool = False
-
-    def reached(self, infos: Infos) -> NDArray[np.bool_]:
-        """Events per row (bool ``[N, R]``): is the info entry at least the threshold?"""
-        return np.stack([np.asarray(infos[key]) >= least for key, least in self.rates.values()], axis=1)
-
-
-# A puzzle without a row here is measured by its return and by `is_success`.
-_DEFAULT = Measures(None, {"success": ("is_success", 1)})
-MEASURES: dict[str, Measures] = {
-    "Puzzle2048-v0": Measures("score", {str(2**k): ("max_tile", 2**k) for k in range(9, 17)}),
-    "FreeCell-v0": Measures("cards_home", {"win": ("is_success", 1)}, deals=True),
-}
-
-
-def measures_of(env_id: str) -> Measures:
-    """What is measured of a puzzle."""
-    return MEASURES.get(env_id, _DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -73,12 +44,16 @@ class Games:
 
 @dataclass(frozen=True)
 class Played:
-    """What happened, one entry per game in the order of ``Games``: scores, moves, illegal moves, events ``[G, R]``."""
+    """What happened, one entry per game in the order of ``Games``.
+
+    Scores, moves, illegal moves, events ``[G, R]``, and causes of the loss ``[G, C]``, none for a game that was won.
+    """
 
     scores: NDArray[np.float64]
     moves: NDArray[np.int64]
     illegal: NDArray[np.int64]
     reached: NDArray[np.bool_]
+    lost: NDArray[np.bool_]
     seconds: float
 
 
@@ -92,7 +67,13 @@ class Rate:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An agent's result. ``to_json`` has the keys that ``puzzlegym evaluate --json`` prints."""
+    """An agent's result. ``to_json`` has the keys that ``puzzlegym evaluate --json`` prints.
+
+    ``losses``: shares of all games, by cause. ``stuck``: no legal move was left. ``repeated``: the step limit came, and
+    more than half of the moves had led to positions already seen in the game, up to the order of columns and of cells.
+    ``step_limit``: it came otherwise. ``sampled``: were the agent's moves drawn by the chances that it gives them, or
+    were they its most likely ones; None for an agent that does not have both. ``width``: of its beam search, if any.
+    """
 
     env_id: str
     agent: str
@@ -106,13 +87,17 @@ class Evaluation:
     moves_mean: float
     illegal_moves: int
     moves_per_second: float
+    losses: Mapping[str, Rate] = field(default_factory=dict)
     start_rank: int = 0
     training: str = ""
+    sampled: bool | None = None
+    width: int | None = None
     played: Played | None = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for ``json.dumps``. ``start_rank`` is there only where the games were not the full ones, and
-        ``training`` where there was any.
+        """Plain values for ``json.dumps``. ``losses`` are there only for a puzzle that has causes of them,
+        ``start_rank`` where the games were not the full ones, ``training`` where there was any, ``width`` for a beam
+        search, and ``sampled`` for an agent that has the choice.
         """
         score = {
             "mean": self.score_mean,
@@ -120,20 +105,28 @@ class Evaluation:
             "median": self.score_median,
             "max": self.score_max,
         }
-        rates = {name: {"value": rate.value, "ci95": list(rate.ci95)} for name, rate in self.rates.items()}
         extra = {name: value for name in ("start_rank", "training") if (value := getattr(self, name))}
+        if self.sampled is not None:
+            extra["sampled"] = self.sampled
+        if self.width is not None:
+            extra["width"] = self.width
         return {
             "env_id": self.env_id,
             "agent": self.agent,
             "episodes": self.episodes,
             "seed": self.seed,
             "score": score,
-            "rates": rates,
+            "rates": _rates_to_json(self.rates),
+            **({"losses": _rates_to_json(self.losses)} if self.losses else {}),
             "moves": {"mean": self.moves_mean},
             "illegal_moves": self.illegal_moves,
             "moves_per_second": self.moves_per_second,
             **extra,
         }
+
+
+def _rates_to_json(rates: Mapping[str, Rate]) -> dict[str, Any]:
+    return {name: {"value": rate.value, "ci95": list(rate.ci95)} for name, rate in rates.items()}
 
 
 def games(env_id: str, episodes: int, seed: int = 0, *, stream: str = "test", start_rank: int = 0) -> Games:
@@ -174,14 +167,24 @@ def evaluate(
     """
     chosen = games(env_id, episodes, seed, stream=stream, start_rank=start_rank)
     played = play(policy, chosen, num_envs=num_envs, progress=progress)
-    return _summary(chosen, played, agent or policy.name, seed, start_rank, getattr(policy, "training", ""))
+    return replace(
+        _summary(chosen, played, agent or policy.name, seed),
+        start_rank=start_rank,
+        training=getattr(policy, "training", ""),
+        sampled=getattr(policy, "sample", None),
+        width=getattr(policy, "width", None),
+    )
 
 
-def _summary(chosen: Games, played: Played, agent: str, seed: int, start_rank: int, training: str) -> Evaluation:
+def _rates(names: Iterable[str], events: NDArray[np.bool_]) -> dict[str, Rate]:
+    """The share of games with each event (``[G, names]``)."""
+    counts = events.sum(axis=0)
+    return {name: Rate(*rate_interval(int(n), len(events))) for name, n in zip(names, counts, strict=True)}
+
+
+def _summary(chosen: Games, played: Played, agent: str, seed: int) -> Evaluation:
     measures = measures_of(chosen.env_id)
     mean, interval = mean_interval(played.scores)
-    counts = played.reached.sum(axis=0)
-    rates = {name: Rate(*rate_interval(int(n), len(chosen))) for name, n in zip(measures.rates, counts, strict=True)}
     return Evaluation(
         env_id=chosen.env_id,
         agent=agent,
@@ -191,12 +194,11 @@ def _summary(chosen: Games, played: Played, agent: str, seed: int, start_rank: i
         score_ci95=interval,
         score_median=float(np.median(played.scores)),
         score_max=float(played.scores.max()),
-        rates=rates,
+        rates=_rates(measures.rates, played.reached),
         moves_mean=float(played.moves.mean()),
         illegal_moves=int(played.illegal.sum()),
         moves_per_second=float(played.moves.sum() / played.seconds),
-        start_rank=start_rank,
-        training=training,
+        losses=_rates(measures.causes, played.lost),
         played=played,
     )
 
@@ -230,6 +232,8 @@ class _Table:
         self.illegal = np.zeros(total, dtype=np.int64)
         self.returns = np.zeros(total)
         self.reached = np.zeros((total, len(self.measures.rates)), dtype=np.bool_)
+        self.lost = np.zeros((total, len(self.measures.causes)), dtype=np.bool_)
+        self.trail = Trail(self.envs, self.measures.keys) if self.measures.keys else None
         # Every game has its own stream, drawn from by whatever row plays it.
         self.streams = Streams.seeded(chosen.seeds)
 
@@ -256,10 +260,10 @@ class _Table:
         while live.any():
             actions = self._choose(policy, observations, live, game)
             observations, rewards, terminated, truncated, infos = self.envs.step(actions)
-            self._record(game[live], rewards[live], np.asarray(infos["legal"])[live])
+            self._record(live, game[live], rewards, infos)
             ended = np.asarray(terminated | truncated)
             finished = np.flatnonzero(ended & live)
-            self._finish(finished, game[finished], infos)
+            self._finish(finished, game[finished], terminated, infos)
             done += len(finished)
             fresh = min(len(finished), total - following)
             game[finished[:fresh]] = np.arange(following, following + fresh)
@@ -270,13 +274,15 @@ class _Table:
             if progress is not None:
                 progress(done, total, int(self.moves.sum()))
         seconds = max(time.perf_counter() - started, 1e-9)
-        return Played(self.scores, self.moves, self.illegal, self.reached, seconds)
+        return Played(self.scores, self.moves, self.illegal, self.reached, self.lost, seconds)
 
     def _seat(self, game: NDArray[np.int64], mask: NDArray[np.bool_]) -> Observations:
         """Start the rows under ``mask`` on their games; the others go on. Returns all observations."""
         options = {name: values[game] for name, values in self.chosen.options.items()}
         seeds = [int(seed) for seed in self.chosen.seeds[game]]
         observations, _ = self.envs.reset(seed=seeds, options={**options, "reset_mask": mask})
+        if self.trail:
+            self.trail.note(mask)
         return cast(Observations, observations)
 
     def _choose(
@@ -291,12 +297,20 @@ class _Table:
         actions[live] = chosen
         return actions
 
-    def _record(self, game: NDArray[np.int64], rewards: NDArray[np.float64], legal: NDArray[np.bool_]) -> None:
+    def _record(
+        self, live: NDArray[np.bool_], game: NDArray[np.int64], rewards: NDArray[np.float64], infos: Infos
+    ) -> None:
         self.moves[game] += 1
-        self.returns[game] += rewards
-        self.illegal[game] += ~legal
+        self.returns[game] += rewards[live]
+        self.illegal[game] += ~np.asarray(infos["legal"])[live]
+        if self.trail:
+            self.trail.note(live)
 
-    def _finish(self, rows: NDArray[np.int64], game: NDArray[np.int64], infos: Infos) -> None:
+    def _finish(
+        self, rows: NDArray[np.int64], game: NDArray[np.int64], terminated: NDArray[np.bool_], infos: Infos
+    ) -> None:
         key = self.measures.score
         self.scores[game] = self.returns[game] if key is None else np.asarray(infos[key])[rows]
         self.reached[game] = self.measures.reached(infos)[rows]
+        if self.trail:
+            self.lost[game] = self.trail.causes(rows, np.asarray(infos["is_success"])[rows], terminated[rows])

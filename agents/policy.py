@@ -52,11 +52,20 @@ AGENTS: dict[str, dict[str, str]] = {
         "ppo": "shipped:ppo_2048",
         "ntuple": "shipped:ntuple_2048",
     },
-    "FreeCell-v0": {"greedy": "baselines:GreedyFreeCell"},
+    "FreeCell-v0": {
+        "greedy": "baselines:GreedyFreeCell",
+        "beam": "beam:estimate_beam",
+        "solver": "solver_player:SolverPlayer",
+    },
 }
 
 # What a saved agent was trained by -> function that loads it to play (torch is imported with the first one).
-LOADERS = {"masked PPO": "ppo:load_policy", "n-tuple TD": "ntuple_training:load_player"}
+LOADERS = {
+    "masked PPO": "network_policy:load_policy",
+    "cloning": "network_policy:load_policy",
+    "distillation": "network_policy:load_policy",
+    "n-tuple TD": "ntuple_training:load_player",
+}
 
 
 def named_agents(env_id: str) -> dict[str, str]:
@@ -64,30 +73,59 @@ def named_agents(env_id: str) -> dict[str, str]:
     return ANY_PUZZLE | AGENTS.get(env_id, {})
 
 
-def load(env_id: str, name_or_path: str, depth: int | None = None, seconds: float | None = None) -> Policy:
+def load(
+    env_id: str,
+    name_or_path: str,
+    depth: int | None = None,
+    seconds: float | None = None,
+    sample: bool | None = None,
+    width: int | None = None,
+) -> Policy:
     """The agent of that name for this puzzle, or the trained agent saved at that path (a run folder or a ``.zip``).
 
     A name goes before a path: write ``./random`` for a folder called ``random``. An agent that searches looks
-    ``depth`` moves ahead (default: its own), or for ``seconds`` a move. Raises ValueError for an unknown puzzle or
-    agent and for a depth that the agent has no use for, and its subclass ``AgentError`` for a file that is no agent of
-    this puzzle.
+    ``depth`` moves ahead (default: its own), or for ``seconds`` a move. A network draws its moves by the chances that
+    it gives them (``sample`` True), or makes the most likely ones (False; default: as its card says), or in FreeCell
+    follows the best line of a beam search that keeps ``width`` positions. Raises ValueError for an unknown puzzle or
+    agent and for what the agent has no use for, and its subclass ``AgentError`` for a file that is no agent of this
+    puzzle.
     """
     make, known = _maker(env_id, name_or_path)
     if depth is not None and seconds is not None:
         raise ValueError("give a depth or a time for a move, not both")
     given = {name: value for name, value in (("depth", depth), ("seconds", seconds)) if value is not None}
-    if given and not _searches(make):
+    if given and not _takes(make, "depth"):
         raise ValueError(f"{name_or_path} does not search, so it has no depth and no time for a move")
+    if sample is not None:
+        if not _takes(make, "sample"):
+            raise ValueError(f"{name_or_path} has no choice between sampled and most likely moves: only networks do")
+        given["sample"] = sample
+    if width is not None:
+        if not _takes(make, "width"):
+            raise ValueError(f"{name_or_path} makes no beam search, so it has no width")
+        if sample is not None:
+            raise ValueError("a beam search follows the likeliest line: give a width, or how to choose moves, not both")
+        given["width"] = width
     return make(*known, **given)
+
+
+def beams(env_id: str, name_or_path: str) -> bool:
+    """Can this agent make a beam search, so that it has a width? Raises ValueError as ``load`` does."""
+    return _takes(_maker(env_id, name_or_path)[0], "width")
 
 
 def searches(env_id: str, name_or_path: str) -> bool:
     """Does this agent look ahead, so that it has a depth? Raises ValueError as ``load`` does."""
-    return _searches(_maker(env_id, name_or_path)[0])
+    return _takes(_maker(env_id, name_or_path)[0], "depth")
 
 
-def _searches(make: Callable[..., Policy]) -> bool:
-    return "depth" in signature(make).parameters
+def samples(env_id: str, name_or_path: str) -> bool:
+    """Can this agent draw its moves as well as make the most likely ones? Raises ValueError as ``load`` does."""
+    return _takes(_maker(env_id, name_or_path)[0], "sample")
+
+
+def _takes(make: Callable[..., Policy], argument: str) -> bool:
+    return argument in signature(make).parameters
 
 
 def _maker(env_id: str, name_or_path: str) -> tuple[Callable[..., Policy], tuple[Any, ...]]:

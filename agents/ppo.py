@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -10,14 +9,11 @@ import torch
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ..envs.common.rng import Streams
-from . import saved
 from .configs import PPOConfig
-from .errors import AgentError
-from .networks import build
+from .network_policy import arrays_of, optimizer_arrays, restore_optimizer
 from .policy import Policy, load
 from .ppo_policy import LeanMaskBuffer, PuzzlePolicy
 
@@ -26,13 +22,15 @@ class Learner(MaskablePPO):
     """MaskablePPO whose schedules follow the run's own budget, steps or minutes, across resumptions.
 
     With a teacher, the first ``teacher_share`` of the budget is imitation: the teacher plays, and the network learns to
-    give its moves the highest probability, and what its games are worth.
+    give its moves the highest probability, and what its games are worth. In the first ``critic_share`` only the last
+    layer of the values learns: a network that can play already is not spoilt by values that know nothing.
     """
 
     fraction_done = 0.0
     entropy_from, entropy_to = 0.0, 0.0
     teacher: Policy | None = None
     teacher_share = 0.0
+    critic_share = 0.0
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
         self._current_progress_remaining = 1.0 - self.fraction_done
@@ -45,14 +43,26 @@ class Learner(MaskablePPO):
 
     def train(self) -> None:
         """Learn from the games just played: imitate whoever played them, or PPO's update."""
-        if self._policy.teacher is None:
+        imitates, judges = self._policy.teacher is not None, self.fraction_done < self.critic_share
+        if not imitates and not judges:
             super().train()
             return
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         for _ in range(self.n_epochs):
             for batch in self.rollout_buffer.get(self.batch_size):
-                self._imitate(batch)
+                (self._imitate if imitates else self._judge)(batch)
+
+    def _judge(self, batch: Any) -> None:
+        """One step of the last layer of the values."""
+        values = self._policy.predict_values(batch.observations)
+        self.policy.optimizer.zero_grad()
+        F.mse_loss(values.flatten(), batch.returns).backward()  # type: ignore[no-untyped-call]
+        last = {id(parameter) for parameter in network_of(self).value.parameters()}  # type: ignore[union-attr]
+        for parameter in self.policy.parameters():
+            if id(parameter) not in last:
+                parameter.grad = None
+        self.policy.optimizer.step()
 
     def _imitate(self, batch: Any) -> None:
         """One step of supervised learning: cross-entropy of the moves, squared error of the returns."""
@@ -99,6 +109,7 @@ def make_learner(config: PPOConfig, venv: VecNormalize, seed: int) -> Learner:
         device="cpu",
     )
     learner.entropy_from, learner.entropy_to = config.ent_coef, config.ent_coef * config.last_entropy
+    learner.critic_share = config.critic_share
     if config.teacher:
         learner.teacher, learner.teacher_share = load(config.env_id, config.teacher), config.teacher_share
     return learner
@@ -112,23 +123,12 @@ def network_of(learner: Learner) -> nn.Module:
 
 def weights_of(learner: Learner) -> dict[str, NDArray[Any]]:
     """The network's arrays by name."""
-    return {name: value.numpy().copy() for name, value in network_of(learner).state_dict().items()}
-
-
-def load_network(network: nn.Module, weights: dict[str, NDArray[Any]], source: Path) -> None:
-    """Fill a network. Raises AgentError if names or shapes differ."""
-    try:
-        network.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
-    except (RuntimeError, TypeError) as error:
-        raise AgentError(f"{source} does not fit its own card: {str(error).splitlines()[-1].strip()}") from None
+    return arrays_of(network_of(learner))
 
 
 def trainer_arrays(learner: Learner, venv: VecNormalize) -> dict[str, NDArray[Any]]:
     """Optimiser, reward normaliser and random states as plain arrays."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for index, state in learner.policy.optimizer.state_dict()["state"].items():
-        for name, value in state.items():
-            arrays[f"optimizer.{index}.{name}"] = torch.as_tensor(value).numpy().copy()
+    arrays = optimizer_arrays(learner.policy.optimizer)
     arrays["rewards"] = np.array([venv.ret_rms.mean, venv.ret_rms.var, venv.ret_rms.count], dtype=np.float64)
     arrays["torch_rng"] = torch.get_rng_state().numpy()
     _, keys, *rest = np.random.get_state()
@@ -138,47 +138,8 @@ def trainer_arrays(learner: Learner, venv: VecNormalize) -> dict[str, NDArray[An
 
 def restore_trainer(learner: Learner, venv: VecNormalize, arrays: dict[str, NDArray[Any]]) -> None:
     """Inverse of ``trainer_arrays``. Raises KeyError or ValueError if arrays are missing or misshapen."""
-    state: dict[int, dict[str, Tensor]] = {}
-    for key in arrays:
-        if key.startswith("optimizer."):
-            _, index, name = key.split(".")
-            state.setdefault(int(index), {})[name] = torch.as_tensor(arrays[key])
-    groups = learner.policy.optimizer.state_dict()["param_groups"]
-    learner.policy.optimizer.load_state_dict({"state": state, "param_groups": groups})
+    restore_optimizer(learner.policy.optimizer, arrays)
     venv.ret_rms.mean, venv.ret_rms.var, venv.ret_rms.count = arrays["rewards"].tolist()
     torch.set_rng_state(torch.as_tensor(arrays["torch_rng"]))
     position, has_gauss, cached = arrays["numpy_rng_rest"].tolist()
     np.random.set_state(("MT19937", arrays["numpy_rng"], int(position), int(has_gauss), cached))
-
-
-class NetworkPolicy:
-    """A trained network as a player: the most likely legal move, or a sample."""
-
-    def __init__(
-        self, name: str, network: nn.Module, sample: bool, wrappers: tuple[str, ...] = (), training: str = ""
-    ) -> None:
-        """``wrappers``: names of those that the games must be played in; ``training``: how long it learned."""
-        self.name, self.network, self.sample = name, network.eval(), sample
-        self.wrappers, self.training = wrappers, training
-
-    def act(self, observations: NDArray[np.uint8], masks: NDArray[np.bool_], rng: Streams) -> NDArray[np.int64]:
-        """One action per row; see ``policy.Policy``."""
-        with torch.no_grad():
-            logits, _ = self.network(torch.as_tensor(observations), torch.as_tensor(masks))
-        if not self.sample:
-            return np.asarray(logits.argmax(1).numpy())
-        chances = torch.softmax(logits.double(), 1).cumsum(1).numpy()
-        targets = rng.uniform()[:, None] * chances[:, -1:]
-        return np.asarray(np.minimum((chances <= targets).sum(1), chances.shape[1] - 1))
-
-
-def load_policy(path: Path, env_id: str) -> NetworkPolicy:
-    """A trained agent to play ``env_id``: a run folder or ``.zip``. Raises AgentError for anything else."""
-    card = saved.load_card(path, env_id)
-    try:
-        config = PPOConfig.from_dict(card["config"])
-        network = build(config.network, config.network_arguments)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise AgentError(f"{path}: the agent's card cannot be read by this version ({error})") from None
-    load_network(network, saved.load_weights(path), path)
-    return NetworkPolicy(str(path), network, config.sample, config.play_wrappers, saved.training_told(card))

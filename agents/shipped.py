@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +29,26 @@ def ntuple_2048(depth: int = 1, seconds: float | None = None) -> NTuplePlayer:
     return player
 
 
-def ppo_2048() -> Policy:
-    """The network for 2048 that learned by masked PPO alone."""
-    from .ppo import load_policy  # torch is imported from here on
+def ppo_2048(sample: bool | None = None) -> Policy:
+    """The network for 2048 that learned by masked PPO alone; ``sample`` as in ``network_policy.load_policy``."""
+    return _network("ppo-2048", "Puzzle2048-v0", "ppo", sample)
 
-    policy = load_policy(WEIGHTS / "ppo-2048.zip", "Puzzle2048-v0")
-    policy.name = "ppo"
+
+def ppo_freecell(sample: bool | None = None, width: int | None = None) -> Policy:
+    """The network for FreeCell that learned by masked PPO alone; arguments as in ``network_policy.load_policy``."""
+    return _network("ppo-freecell", "FreeCell-v0", "ppo", sample, width)
+
+
+def learned_freecell(sample: bool | None = None, width: int | None = None) -> Policy:
+    """The best network for FreeCell, however it learned; arguments as in ``network_policy.load_policy``."""
+    return _network("learned-freecell", "FreeCell-v0", "learned", sample, width)
+
+
+def _network(file: str, env_id: str, name: str, *choice: Any) -> Policy:
+    from .network_policy import load_policy  # torch is imported from here on
+
+    policy = load_policy(WEIGHTS / f"{file}.zip", env_id, *choice)
+    policy.name = name
     return policy
 
 

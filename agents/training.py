@@ -16,8 +16,9 @@ from stable_baselines3.common.logger import configure
 
 from . import logs, ppo, saved
 from .configs import PPOConfig
-from .curriculum import RankCurriculum
+from .curriculum import Backward, Ranks, curriculum_of
 from .errors import AgentError
+from .network_policy import load_network
 from .runs import Budget, Progress, Reporter, versions
 from .seeds import stream_seeds
 from .vec_env import SB3VecEnv
@@ -27,24 +28,29 @@ CHECKPOINT_SECONDS = 30.0
 TENSORBOARD = "tensorboard"
 
 
-def make_batch(config: PPOConfig) -> Any:
+def make_batch(config: PPOConfig, curriculum: Ranks | Backward | None = None) -> Any:
     """The training batch in its wrappers."""
     env = gymnasium.make_vec(config.env_id, num_envs=config.num_envs, autoreset_mode="SameStep", **config.env_arguments)
-    return wrap_batch(env, config.wrappers)
+    return wrap_batch(curriculum.wrap(env) if curriculum else env, config.wrappers)
 
 
 class Run:
     """One run in its folder ``out``: ``agent.zip`` (last checkpoint), ``log.csv``, TensorBoard files."""
 
-    def __init__(self, config: PPOConfig, budget: Budget, seed: int, out: Path) -> None:
-        """A fresh run; see ``resume``. The folder must be writable (OSError)."""
-        self.config, self.budget, self.seed, self.out = config, budget, seed, out
-        (out / TENSORBOARD).mkdir(parents=True, exist_ok=True)
-        self.batch = make_batch(config)
+    def __init__(self, config: PPOConfig, budget: Budget, seed: int, out: Path, start: Path | None = None) -> None:
+        """A fresh run; see ``resume``. ``start``: a saved agent whose network is learned further.
+
+        Raises OSError for a folder that cannot be written, AgentError for an agent with another network.
+        """
+        self.config, self.budget, self.seed, self.out, self.start = config, budget, seed, out, start
+        self.curriculum = curriculum_of(config, seed)
+        self.batch = make_batch(config, self.curriculum)
         bridge = SB3VecEnv(self.batch)
         self.venv = ppo.normalised(bridge, config)
         self.learner = ppo.make_learner(config, self.venv, seed)
-        self.curriculum = RankCurriculum(config.curriculum, config.num_envs, seed) if config.curriculum else None
+        if start:
+            load_network(ppo.network_of(self.learner), saved.load_weights(start), start)
+        (out / TENSORBOARD).mkdir(parents=True, exist_ok=True)
         self.progress = Progress()
         self.stop = False
         self._recent: deque[dict[str, Any]] = deque(maxlen=logs.RECENT)
@@ -61,7 +67,8 @@ class Run:
         try:
             config = PPOConfig.from_dict(card["config"])
             run = cls(config, budget or Budget(**card["budget"]), int(card["seed"]), folder)
-            ppo.load_network(ppo.network_of(run.learner), weights, path)
+            load_network(ppo.network_of(run.learner), weights, path)
+            run.start = card["start"]
             ppo.restore_trainer(run.learner, run.venv, arrays)
             run.learner.num_timesteps = run._steps_before = run.progress.steps = int(card["steps"])
             run._seconds_before = float(card["seconds"])
@@ -83,19 +90,16 @@ class Run:
         self.learner.set_logger(configure(str(self.out / TENSORBOARD), ["tensorboard"]))
         self.venv.seed(int(stream_seeds("train", self.seed + self._steps_before, self.config.num_envs)[0]))
         if self.curriculum:
-            self._deal_ranks(self.curriculum.restart())
+            self.curriculum.restart(self.batch)
         callback = _Callback(self, reporter)
         # The learner's own total is out of reach: the budget of the run ends it.
         self.learner.learn(10**15, callback=callback, reset_num_timesteps=False, tb_log_name="")
         self.save()
 
     def games_began(self) -> None:
-        """The first games of the batch have their ranks; those that follow them get the next ones."""
+        """The first games of the batch are dealt; say how those that follow them start."""
         if self.curriculum:
-            self._deal_ranks(self.curriculum.next)
-
-    def _deal_ranks(self, ranks: Any) -> None:
-        self.batch.set_attr("start_rank", [int(rank) for rank in ranks])
+            self.curriculum.began(self.batch)
 
     def ended(self, row: int, info: dict[str, Any]) -> None:
         """A game of the batch came to its end."""
@@ -112,7 +116,7 @@ class Run:
         for row in rows:
             self.ended(int(row), infos[row])
         if self.curriculum and len(rows):
-            self._deal_ranks(self.curriculum.next)
+            self.curriculum.deal(self.batch)
 
     def measure(self, started: float) -> Progress:
         """Bring ``progress`` up to date; ``started``: when this session began (``time.perf_counter``)."""
@@ -130,7 +134,7 @@ class Run:
             return {}
         readers = logs.FIGURES[self.config.env_id]
         figures = {name: float(np.mean([read(info) for info in self._recent])) for name, read in readers.items()}
-        return figures | ({"rank": float(self.curriculum.frontier)} if self.curriculum else {})
+        return figures | (self.curriculum.figures() if self.curriculum else {})
 
     def save(self) -> None:
         """Write ``agent.zip`` atomically. Raises OSError with the old file untouched."""
@@ -145,6 +149,7 @@ class Run:
             "config": self.config.as_dict(),
             "budget": asdict(self.budget),
             "seed": self.seed,
+            "start": self.start and str(self.start),
             "steps": self.learner.num_timesteps,
             "seconds": round(self.progress.seconds, 1),
             "training_figures": {name: round(value, 4) for name, value in self.figures().items()},

@@ -10,6 +10,7 @@ from .. import wrappers
 # name -> (for the native batch, for a single environment)
 WRAPPERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "no_repeat": (wrappers.NoRepeatVector, wrappers.NoRepeat),
+    "potential_freecell": (wrappers.PotentialFreeCellVector, wrappers.PotentialFreeCell),
     "shaped_2048": (wrappers.ShapedReward2048Vector, wrappers.ShapedReward2048),
     "shaped_freecell": (wrappers.ShapedRewardFreeCellVector, wrappers.ShapedRewardFreeCell),
 }

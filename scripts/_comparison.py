@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from ..agents.evaluation import Evaluation, measures_of
+from ..agents.evaluation import Evaluation
+from ..agents.measures import measures_of
 from . import _plotting
 
 _LOGARITHMIC = frozenset({"Puzzle2048-v0"})  # a score twice as high is one tile further

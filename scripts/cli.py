@@ -19,9 +19,11 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 
 # Which extra brings what, by import name.
-EXTRAS = dict.fromkeys(("PIL", "filelock", "platformdirs", "rich", "scipy", "tyro"), "play") | dict.fromkeys(
-    ("matplotlib", "sb3_contrib", "stable_baselines3", "tensorboard", "torch", "tqdm"), "train"
-)
+EXTRAS = {
+    **dict.fromkeys(("PIL", "filelock", "platformdirs", "rich", "scipy", "tyro"), "play"),
+    **dict.fromkeys(("matplotlib", "sb3_contrib", "stable_baselines3", "tensorboard", "torch", "tqdm"), "train"),
+    **dict.fromkeys(("h5py", "minari"), "data"),
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ COMMANDS: dict[str, Command] = {
     "watch": Command("watch", "Watch", "Watch an agent play one game in the terminal, and record it."),
     "play": Command("play", "Play", "Play by hand, with hints, undo and a game that saves itself."),
     "replay": Command("replay", "Replay", "Play a game of FreeCell from a file and check its moves."),
+    "solve": Command("solve", "Solve", "Solve deals of FreeCell: a winning line, or the proof that there is none."),
+    "dataset": Command("dataset", "Dataset", "Write solved deals or an agent's games as a Minari dataset."),
     "bench": Command("bench", "Bench", "Measure how many steps a second the environments make here."),
 }
 
@@ -51,7 +55,8 @@ COMMANDS: dict[str, Command] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (default: the process's own) and return the exit code.
 
-    0: done, 2: the call or a file was wrong (one line on stderr says how), 130: stopped by Ctrl-C.
+    0: done, 2: the call or a file was wrong (one line on stderr says how), 130: stopped by Ctrl-C; ``solve`` has two
+    more for what it finds.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = arguments[0] if arguments else "--help"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,8 +19,11 @@ from rich.table import Table
 
 from .. import PUZZLES
 from ..agents.evaluation import Evaluation, Rate, evaluate, games
-from ..agents.policy import Policy, load, searches
+from ..agents.policy import Policy, beams, load, samples, searches
 from ._console import progress
+
+OfNetworks = Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(help_behavior_hint="(default: as trained)")]
+"""A flag about the moves of networks."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,12 @@ class Evaluate:
         None
     )
     """Time for a move of those agents instead: they look one move deeper after the other."""
+    sampled: OfNetworks = False
+    """Networks draw their moves by the chances that they give them."""
+    greedy: OfNetworks = False
+    """Networks make the moves that they find most likely."""
+    width: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: no search)")] = None
+    """FreeCell: networks, and beam, search a beam that keeps so many positions of every depth."""
     start_rank: Annotated[int, tyro.conf.arg(metavar="R")] = 0
     """FreeCell only: cards up to this rank start at home (0: the numbered deals)."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -52,16 +61,7 @@ class Evaluate:
 
 def run(options: Evaluate) -> int:
     """Evaluate every agent in turn, print the results, return the exit code. Raises ValueError for bad options."""
-    if not options.agent:
-        raise ValueError("name at least one agent: --agent random, for example")
-    games(options.env_id, options.episodes, options.seed, start_rank=options.start_rank)  # bad options end it here
-    if options.plot:
-        from ._plotting import check  # loads matplotlib
-
-        check(options.plot)
-    asked = (options.depth, options.move_time) != (None, None)
-    if asked and not any(searches(options.env_id, name) for name in options.agent):
-        raise ValueError("--depth and --move-time are for agents that search, and none of these does")
+    _check(options)
     players = [(name, _loaded(options, name)) for name in options.agent]
     results: list[Evaluation] = []
     try:
@@ -71,6 +71,34 @@ def run(options: Evaluate) -> int:
         if results:
             _report(options, results)
     return 0
+
+
+def _check(options: Evaluate) -> None:
+    """Raise ValueError for options that are wrong, before anything is played."""
+    if not options.agent:
+        raise ValueError("name at least one agent: --agent random, for example")
+    games(options.env_id, options.episodes, options.seed, start_rank=options.start_rank)
+    if options.plot:
+        from ._plotting import check  # loads matplotlib
+
+        check(options.plot)
+    if (options.depth, options.move_time) != (None, None) and not any(_which(searches, options)):
+        raise ValueError("--depth and --move-time are for agents that search, and none of these does")
+    if sample_of(options.sampled, options.greedy) is not None and not any(_which(samples, options)):
+        raise ValueError("--sampled and --greedy are for networks, and none of these agents is one")
+    if options.width is not None and not any(_which(beams, options)):
+        raise ValueError("--width is for FreeCell's networks and beam, and none of these agents is one")
+
+
+def _which(can: Callable[[str, str], bool], options: Evaluate) -> Iterator[bool]:
+    return (can(options.env_id, name) for name in options.agent)
+
+
+def sample_of(sampled: bool, greedy: bool) -> bool | None:
+    """Should networks draw their moves (None: as they were trained to)? Raises ValueError if both were asked for."""
+    if sampled and greedy:
+        raise ValueError("give --sampled or --greedy, not both")
+    return sampled if sampled or greedy else None
 
 
 def _report(options: Evaluate, results: Sequence[Evaluation]) -> None:
@@ -98,9 +126,11 @@ def evaluate_one(options: Evaluate, name: str) -> Evaluation:
 
 
 def _loaded(options: Evaluate, name: str) -> Policy:
-    """The agent, with the depth that was asked for if it searches."""
-    search = (options.depth, options.move_time) if searches(options.env_id, name) else ()
-    return load(options.env_id, name, *search)
+    """The agent, with what was asked for of depth, width and choice of moves, as far as it has them."""
+    search = (options.depth, options.move_time) if searches(options.env_id, name) else (None, None)
+    sample = sample_of(options.sampled, options.greedy) if samples(options.env_id, name) else None
+    width = options.width if beams(options.env_id, name) else None
+    return load(options.env_id, name, *search, sample=sample, width=width)
 
 
 def _evaluate(options: Evaluate, name: str, player: Policy) -> Evaluation:
@@ -192,6 +222,8 @@ def show(results: Sequence[Evaluation], console: Console, board: bool = False) -
     console.print(table)
     told = {column.title for column in shown}
     console.print(_note(results, [name for name in shown_rates(results) if name in told]), highlight=False)
+    if results[0].losses:
+        console.print(_losses(results), highlight=False)
 
 
 def _table(results: Sequence[Evaluation], shown: Sequence[Column]) -> Table:
@@ -210,5 +242,26 @@ def _note(results: Sequence[Evaluation], rates: Sequence[str]) -> str:
     illegal = ", ".join(f"{short(r.agent)} {r.illegal_moves:,}" for r in results if r.illegal_moves) or "none"
     return (
         f"{first.env_id}{cards}: {first.episodes:,} whole games, seed {first.seed}. Illegal moves: {illegal}.\n"
-        f"{reached}Intervals: bootstrap for the mean score, Wilson for rates."
+        f"{_chosen(results)}{reached}Intervals: bootstrap for the mean score, Wilson for rates."
     )
+
+
+def _chosen(results: Sequence[Evaluation]) -> str:
+    """Which networks drew their moves and which made the most likely ones; nothing where there are no networks."""
+    ways = (
+        ("Sampled moves", [short(result.agent) for result in results if result.sampled]),
+        ("Most likely moves", [short(result.agent) for result in results if result.sampled is False]),
+        ("Beam search", [f"{short(r.agent)} (width {r.width})" for r in results if r.width is not None]),
+    )
+    told = " ".join(f"{way}: {', '.join(names)}." for way, names in ways if names)
+    return f"{told}\n" if told else ""
+
+
+def _losses(results: Sequence[Evaluation]) -> str:
+    """A line for each agent: the share of games that it lost by each cause."""
+    width = max(len(short(result.agent)) for result in results)
+    lines = ["Lost games (repeated: at the step limit, most moves back to positions seen):"]
+    for result in results:
+        shares = (f"{cause.replace('_', ' ')} {percent(rate.value):>5}" for cause, rate in result.losses.items())
+        lines.append("   ".join([f"{short(result.agent):<{width}}", *shares]))
+    return "\n".join(lines)

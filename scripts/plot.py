@@ -58,6 +58,9 @@ PANELS: dict[str, Panel] = {
     "home": Panel("cards home", "{:.1f}", share=False),
     "win": Panel("games won"),
     "rank": Panel("start rank (0: full deal)", "{:.0f}", share=False, best_is_low=True),
+    "before": Panel("moves before the win at the start", "{:.0f}", share=False),
+    "full": Panel("full deals won"),
+    "agrees": Panel("favourite moves that are the solver's"),
 }
 
 _MOST_TILES = 3  # shares of games that reached a tile, unless named by --y
@@ -111,7 +114,7 @@ def draw(groups: Sequence[Sequence[_curves.Run]], labels: Sequence[str], figures
     panels[-1].xaxis.set_major_formatter(_plotting.compact)
     picture.align_ylabels(panels)
     first = groups[0][0]
-    frontier = " at the start rank reached" if "rank" in first.log.figures else ""
+    frontier = " at the starts reached" if {"rank", "before"} & set(first.log.figures) else ""
     picture.suptitle(f"{first.env_id}, training: means of the last {RECENT} games{frontier}", fontsize="medium")
     if max(map(len, groups)) > 1:
         sized = [f"{label} ({_curves.size(group)})" for label, group in zip(labels, groups, strict=True)]

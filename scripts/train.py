@@ -1,4 +1,4 @@
-"""``puzzlegym train``: learn to play a puzzle by masked PPO, or 2048 by an n-tuple network."""
+"""``puzzlegym train``: learn to play a puzzle by masked PPO, 2048 by an n-tuple network, FreeCell from its solver."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import shlex
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -21,14 +22,18 @@ from ._console import is_terminal
 if TYPE_CHECKING:  # torch and rich are imported when a run begins
     from rich.progress import Progress as RichProgress
 
+    from ..agents.cloning import CloneRun
+    from ..agents.distilling import DistillRun
     from ..agents.ntuple_training import NTupleRun
     from ..agents.runs import Budget, Progress
     from ..agents.training import Run as PPORun
 
-    Run = PPORun | NTupleRun
+    Run = PPORun | NTupleRun | CloneRun | DistillRun
 
-Algorithm = Literal["ppo", "ntuple"]
+Algorithm = Literal["ppo", "ntuple", "clone", "clone+ppo", "distill"]
 _PLAIN_RATE = 0.1
+_SOLVED = "FreeCell-v0"
+_FINETUNE, _CLONE_SHARE = "finetune", 0.25
 _LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
 _LARGEST_SEED = 2**32 - 1  # that NumPy's generator takes
 
@@ -43,7 +48,8 @@ class Train:
 
     id: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID", help=f"The puzzle: {' or '.join(PUZZLES)}.")]
     algo: Algorithm = "ppo"
-    """What to learn by: masked PPO, or for 2048 the tables of an n-tuple network."""
+    """Masked PPO; for 2048 the tables of an n-tuple network; for FreeCell the solver's moves, alone or before PPO, or
+    what an agent finds looking at a position under all names of the suits."""
     minutes: Annotated[float | None, _option("M", "the configuration's")] = None
     """Train for this long in all; PPO's learning rate falls over it."""
     steps: Annotated[int | None, _option("N", "no limit")] = None
@@ -54,8 +60,14 @@ class Train:
     """Folder of the run: agent.zip, log.csv, and PPO's tensorboard/."""
     resume: Annotated[Path | None, _option("DIR", "a new run")] = None
     """Go on with the run in this folder; without a budget, to the end of its own."""
-    config: Annotated[str | None, _option("NAME", "of the first four the nearest to --minutes")] = None
-    """PPO: a named configuration; 2048 has 2min, 10min, 60min, 120min, distill (imitates ntuple first) and mlp."""
+    config: Annotated[str | None, _option("NAME", "the usual one")] = None
+    """PPO and clone: a named configuration; a wrong name lists those that there are."""
+    start: Annotated[Path | None, tyro.conf.arg(name="from", metavar="RUN", help_behavior_hint="(default: none)")] = (
+        None
+    )
+    """PPO, clone and distill: begin with the network of this trained agent."""
+    data: Annotated[Path | None, _option("DIR", "lines found on the way")] = None
+    """clone: learn from the games of this dataset that `puzzlegym dataset` wrote."""
     network: Annotated[str | None, _option("TxS", "4x6")] = None
     """n-tuple: the network, T tuples of S squares: 5x4, 4x5, 4x6 or 8x6."""
     games: Annotated[int | None, _option("N", "no limit")] = None
@@ -75,6 +87,34 @@ class Train:
 def run(args: Train) -> int:
     """Train; 0 when the budget is used up, 130 or 143 after a signal (the run is saved then, too)."""
     check_id(args.id)
+    clones_first = args.algo == "clone+ppo" and args.start is None and args.resume is None
+    return _clone_first(args) if clones_first else _train(args)
+
+
+def _clone_first(args: Train) -> int:
+    """Clone for a part of the budget, then go on by PPO from there."""
+    from ..agents.configs import ppo_config
+
+    budget, out = _budget(args), _folder(args)
+    if budget is None:
+        args = replace(args, minutes=ppo_config(args.id, _FINETUNE).minutes)
+    first, rest = _split(args, _CLONE_SHARE), _split(args, 1 - _CLONE_SHARE)
+    code = _train(replace(first, algo="clone", config=None, out=out / "clone"))
+    if code:
+        folders = f"--from {shlex.quote(str(out / 'clone'))} --out {shlex.quote(str(out))}"
+        print(f"then:    puzzlegym train {args.id} --algo clone+ppo {folders}")
+        return code
+    return _train(replace(rest, start=out / "clone", data=None, out=out))
+
+
+def _split(args: Train, share: float) -> Train:
+    """The same call with a share of its budget."""
+    if args.steps is not None:
+        return replace(args, steps=max(1, round(args.steps * share)))
+    return replace(args, minutes=(args.minutes or 0.0) * share)
+
+
+def _train(args: Train) -> int:
     training_run = _open(args)
     if training_run.finished:
         print(f"{training_run.out} has already used its budget; give a larger --minutes or --steps to go on")
@@ -109,18 +149,30 @@ def _open(args: Train) -> Run:
                 "--resume goes on with the run's own settings; it takes --minutes, --steps or --games only"
             )
         return _resumed(args.resume, budget, args.id)
-    out = args.out or Path("runs") / f"{args.id}-{datetime.now():%Y%m%d-%H%M%S}"
+    out = _folder(args)
     if (out / "agent.zip").exists():
         raise ValueError(f"{out} already holds a run: go on with it by --resume {out}, or choose another --out")
-    if args.algo == "ppo":
-        if settings or args.games:
-            raise ValueError(
-                "--network, --threads, --plain, --rate, --decay, --restart, --games: for --algo ntuple only"
-            )
-        return _fresh_ppo(args, budget, out)
-    if args.config:
-        raise ValueError("--config is for --algo ppo only")
-    return _fresh_ntuple(args, settings, budget, out)
+    _check_options(args, settings)
+    make: Callable[..., Run] = _FRESH[args.algo]
+    return make(args, settings, budget, out)
+
+
+def _folder(args: Train) -> Path:
+    return args.out or Path("runs") / f"{args.id}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def _check_options(args: Train, settings: dict[str, Any]) -> None:
+    """Raise ValueError for options of another algorithm."""
+    if args.algo != "ntuple" and (settings or args.games):
+        raise ValueError("--network, --threads, --plain, --rate, --decay, --restart, --games: for --algo ntuple only")
+    if args.algo == "ntuple" and (args.config or args.start):
+        raise ValueError("--config and --from are not for --algo ntuple")
+    if args.algo == "distill" and args.config:
+        raise ValueError("--algo distill has one configuration: leave --config away")
+    if args.data and args.algo not in ("clone", "clone+ppo"):
+        raise ValueError("--data is for --algo clone and clone+ppo only")
+    if args.algo in ("clone", "clone+ppo", "distill") and args.id != _SOLVED:
+        raise ValueError(f"--algo {args.algo} is for {_SOLVED}, not for {args.id}")
 
 
 def _budget(args: Train) -> Budget | None:
@@ -146,26 +198,61 @@ def _settings(args: Train) -> dict[str, Any]:
 
 
 def _resumed(path: Path, budget: Budget | None, env_id: str) -> Run:
-    from ..agents import ntuple_training
     from ..agents.saved import load_card
 
-    if load_card(path, env_id).get("algorithm") == ntuple_training.ALGORITHM:
-        return ntuple_training.NTupleRun.resume(path, budget, env_id)
+    algorithm = load_card(path, env_id).get("algorithm")
+    if algorithm == "n-tuple TD":
+        from ..agents.ntuple_training import NTupleRun
+
+        return NTupleRun.resume(path, budget, env_id)
     if budget and budget.games:
         raise ValueError("--games: for --algo ntuple only")
+    if algorithm == "cloning":
+        from ..agents.cloning import CloneRun
+
+        return CloneRun.resume(path, budget, env_id)
+    if algorithm == "distillation":
+        from ..agents.distilling import DistillRun
+
+        return DistillRun.resume(path, budget, env_id)
     from ..agents.training import Run  # torch is imported from here on
 
     return Run.resume(path, budget, env_id)
 
 
-def _fresh_ppo(args: Train, budget: Budget | None, out: Path) -> Run:
+def _fresh_ppo(args: Train, settings: dict[str, Any], budget: Budget | None, out: Path) -> Run:
     from ..agents.configs import ppo_config
     from ..agents.runs import Budget
 
-    config = ppo_config(args.id, args.config, budget)
+    config = ppo_config(args.id, args.config or (_FINETUNE if args.algo == "clone+ppo" else None), budget)
     from ..agents.training import Run  # torch is imported from here on
 
-    return Run(config, budget or Budget(seconds=60 * config.minutes), args.seed, out)
+    return Run(config, budget or Budget(seconds=60 * config.minutes), args.seed, out, args.start)
+
+
+def _fresh_clone(args: Train, settings: dict[str, Any], budget: Budget | None, out: Path) -> Run:
+    from ..agents.configs import clone_config
+    from ..agents.runs import Budget
+
+    config = clone_config(args.config)
+    from ..agents.cloning import CloneRun  # torch is imported from here on
+
+    budget = budget or Budget(seconds=60 * config.minutes)
+    return CloneRun(config, budget, args.seed, out, args.start, args.data)
+
+
+def _fresh_distill(args: Train, settings: dict[str, Any], budget: Budget | None, out: Path) -> Run:
+    from ..agents.configs import DistillConfig
+    from ..agents.runs import Budget
+    from ..agents.saved import load_card
+
+    config = DistillConfig()
+    if args.start:
+        own = load_card(args.start, args.id)["config"]
+        config = replace(config, network=own["network"], network_arguments=own["network_arguments"])
+    from ..agents.distilling import DistillRun  # torch is imported from here on
+
+    return DistillRun(config, budget or Budget(seconds=60 * config.minutes), args.seed, out, args.start)
 
 
 def _fresh_ntuple(args: Train, settings: dict[str, Any], budget: Budget | None, out: Path) -> Run:
@@ -179,6 +266,15 @@ def _fresh_ntuple(args: Train, settings: dict[str, Any], budget: Budget | None, 
     ntuple_training.check(config)
     print(f"n-tuple network {config.network}: {ntuple_training.memory(config) / 1e6:,.0f} MB of memory", flush=True)
     return ntuple_training.NTupleRun(config, budget or Budget(seconds=60 * config.minutes), args.seed, out)
+
+
+_FRESH: dict[str, Callable[..., Run]] = {
+    "ppo": _fresh_ppo,
+    "clone": _fresh_clone,
+    "clone+ppo": _fresh_ppo,
+    "distill": _fresh_distill,
+    "ntuple": _fresh_ntuple,
+}
 
 
 def _say_end(args: Train, training_run: Run, code: int) -> None:
@@ -196,7 +292,12 @@ def _say_end(args: Train, training_run: Run, code: int) -> None:
 
 
 # How to say a figure; the others are shares of games.
-_WORDS: dict[str, str] = {"score": "score {:,.0f}", "home": "cards home {:.1f}", "rank": "start rank {:.0f}"}
+_WORDS: dict[str, str] = {
+    "score": "score {:,.0f}",
+    "home": "cards home {:.1f}",
+    "rank": "start rank {:.0f}",
+    "before": "{:.0f} moves to go",
+}
 
 
 _MOST_SHARES = 3

@@ -23,6 +23,7 @@ from ..envs.common.rng import Streams
 from ..envs.freecell import Game
 from ..envs.freecell.deals import CLASSIC_DEALS
 from ._showing import check_apart, checked_delay, ending, moments, recorded, show, words_of
+from .evaluate import OfNetworks, sample_of
 
 FREECELL = "FreeCell-v0"
 _SEEDS = 1_000_000
@@ -47,6 +48,12 @@ class Watch:
         None
     )
     """Time for a move instead: it looks one move deeper after the other."""
+    sampled: OfNetworks = False
+    """A network draws its moves by the chances that it gives them."""
+    greedy: OfNetworks = False
+    """A network makes the moves that it finds most likely."""
+    width: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: no search)")] = None
+    """FreeCell: a network, or beam, searches a beam that keeps so many positions of every depth."""
     delay: Annotated[
         float | None, tyro.conf.arg(metavar="SECONDS", help_behavior_hint="(default: 0.15 on a terminal, else 0)")
     ] = None
@@ -63,9 +70,11 @@ def run(options: Watch) -> int:
     seed = secrets.randbelow(_SEEDS) if options.seed is None else options.seed
     setting = _setting(options, seed)
     _check_save(options)
+    sample = sample_of(options.sampled, options.greedy)
     title = f"{options.env_id}, agent {options.agent}, seed {seed}"
     with recorded(options.record, delay, title) as recording:
-        player = _Player(load(options.env_id, options.agent, options.depth, options.move_time), options.env_id, seed)
+        policy = load(options.env_id, options.agent, options.depth, options.move_time, sample, options.width)
+        player = _Player(policy, options.env_id, seed)
         made = gymnasium.make(options.env_id, render_mode="ansi", disable_env_checker=True)
         with closing(wrap_single(made, needed_by(player.policy))) as env, _saved(options, setting, player):
             words = words_of(options.env_id)

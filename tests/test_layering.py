@@ -19,7 +19,7 @@ STEPS = [
     ("common",),
     ("state", "actions"),
     ("rules",),
-    ("deals", "observation", "rendering", "picture", "planning", "refusal", "notation", "games"),
+    ("deals", "estimate", "observation", "rendering", "picture", "planning", "refusal", "notation", "games"),
     ("base",),  # for the environments alone, see below
     ("env",),
     ("puzzle", "registry"),
@@ -37,6 +37,7 @@ WITHOUT_GYMNASIUM = {
     "actions",
     "rules",
     "deals",
+    "estimate",
     "rendering",
     "picture",
     "planning",

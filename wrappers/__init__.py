@@ -10,8 +10,10 @@ from .illegal_move import IllegalMove, IllegalMoveVector
 from .mask import MaskInObservation, MaskInObservationVector
 from .no_repeat import NoRepeat, NoRepeatVector
 from .one_hot import OneHotObservation, OneHotObservationVector
+from .potential import PotentialFreeCell, PotentialFreeCellVector
 from .record_episodes import RecordEpisodes
 from .shaping import ShapedReward2048, ShapedReward2048Vector, ShapedRewardFreeCell, ShapedRewardFreeCellVector
+from .start_positions import StartPositionsVector
 
 __all__ = [
     "IllegalMove",
@@ -22,9 +24,12 @@ __all__ = [
     "NoRepeatVector",
     "OneHotObservation",
     "OneHotObservationVector",
+    "PotentialFreeCell",
+    "PotentialFreeCellVector",
     "RecordEpisodes",
     "ShapedReward2048",
     "ShapedReward2048Vector",
     "ShapedRewardFreeCell",
     "ShapedRewardFreeCellVector",
+    "StartPositionsVector",
 ]

@@ -92,3 +92,14 @@ def end_games(env: AnyVectorEnv, which: NDArray[np.bool_]) -> None:
     if not isinstance(inner, PuzzleVectorEnv):
         raise TypeError(f"expected a {PuzzleVectorEnv.__name__} (possibly wrapped), got {inner}")
     inner._set_ended(inner._ended | which)
+
+
+def seat(env: AnyVectorEnv, boards: dict[int, Any], infos: Infos) -> None:
+    """Put games that have just begun, by row, on other boards; the latest observations and ``infos`` show them, too.
+
+    Raises ValueError, with nothing changed, for what is no board.
+    """
+    inner = env.unwrapped
+    if not isinstance(inner, PuzzleVectorEnv):
+        raise TypeError(f"expected a {PuzzleVectorEnv.__name__} (possibly wrapped), got {inner}")
+    inner._seat(boards, infos)

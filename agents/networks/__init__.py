@@ -12,15 +12,17 @@ from typing import Any
 from torch import nn
 
 from .afterstate_net import AfterstateNet
+from .card_afterstate_net import CardAfterstateNet
 from .card_net import CardNet
 from .layers import ILLEGAL
 from .one_hot import OneHotMLP
 
-__all__ = ["ILLEGAL", "NETWORKS", "AfterstateNet", "CardNet", "OneHotMLP", "build"]
+__all__ = ["ILLEGAL", "NETWORKS", "AfterstateNet", "CardAfterstateNet", "CardNet", "OneHotMLP", "build"]
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {
     "one_hot_mlp": OneHotMLP,
     "afterstate_net": AfterstateNet,
+    "card_afterstate_net": CardAfterstateNet,
     "card_net": CardNet,
 }
 

@@ -153,11 +153,16 @@ class Batch:
         if boards is None:
             self.refresh(which, out, deal=True, config=config)
             return
-        for i in np.flatnonzero(which):
-            keep = self.rows[i, RNG]
+        self.seat({i: boards[i] for i in np.flatnonzero(which).tolist()}, out)
+
+    def seat(self, boards: Mapping[int, Any], out: Outcome) -> None:
+        """New games on these checked boards, by row; the generators stay."""
+        which = np.zeros(len(self), dtype=np.bool_)
+        for i, board in boards.items():
+            which[i], keep = True, self.rows[i, RNG]
             self.rows[i] = 0
             self.rows[i, RNG], self.rows[i, STATUS] = keep, LEGAL
-            self.puzzle.pack_board(self.rows[i], boards[i])
+            self.puzzle.pack_board(self.rows[i], board)
         self.refresh(which, out)
 
     def read_options(self, options: Mapping[str, Any] | None) -> Setup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -105,6 +105,20 @@ class PuzzleVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.int64], NDArray[An
     def _set_ended(self, ended: NDArray[np.bool_]) -> None:
         """Note which games are over (bool ``[N]``, not changed afterwards)."""
         self._ended, self._has_ended = ended, bool(ended.any())
+
+    def _seat(self, boards: Mapping[int, Any], infos: Infos) -> None:
+        """Begin games anew on other boards, by row; the latest outcome and its infos show them.
+
+        Raises ValueError, with nothing changed, for what is no board.
+        """
+        self._batch.seat({row: self.puzzle.check_board(board) for row, board in boards.items()}, self._out)
+        rows = list(boards)
+        for key, value in self._infos(self._out).items():
+            infos[key][rows] = value[rows]
+        ended = self._ended.copy()
+        ended[rows] = False
+        self._set_ended(ended)
+        self._has_dead = bool((self._batch.over() & ~self._ended).any())
 
     def _next_outputs(self, keep: bool = False) -> Outcome:
         """Arrays for the next outcome; with ``keep`` they hold the latest one."""

@@ -17,7 +17,8 @@ from .actions import ACTIONS, CELL, DESTINATIONS, HOME, decode_action
 from .state import SHAPE, TABLE, WORDS, check_board, column_lengths, home_counts, pack_board
 
 
-def _table(board: Any) -> NDArray[np.uint64]:
+def table_of(board: Any) -> NDArray[np.uint64]:
+    """A position as the words that the rules work on (uint64 ``[TABLE_WORDS]``); ValueError for what is no position."""
     row = np.zeros(WORDS, dtype=np.uint64)
     pack_board(row, check_board(board))
     table = row[TABLE:]
@@ -37,7 +38,7 @@ def _send_home(table: NDArray[np.uint64]) -> list[int]:
 def legal_mask(board: Any) -> NDArray[np.bool_]:
     """Which of the 520 actions are legal (bool ``[520]``)."""
     mask = np.zeros(ACTIONS, dtype=np.int8)
-    rules.legal_mask(_table(board), mask)
+    rules.legal_mask(table_of(board), mask)
     return mask.view(np.bool_)
 
 
@@ -58,7 +59,7 @@ def apply(board: Any, action: int, autoplay: bool = True) -> tuple[NDArray[np.ui
         >>> int(board[0, 0]) - 1 == card_id("6C"), home, legal
         (True, [], True)
     """
-    table = _table(board)
+    table = table_of(board)
     card, to = decode_action(action)
     if not rules.move(table, int(action)):
         return _board(table), [], False
@@ -68,7 +69,7 @@ def apply(board: Any, action: int, autoplay: bool = True) -> tuple[NDArray[np.ui
 
 def autoplay(board: Any) -> tuple[NDArray[np.uint8], list[int]]:
     """Send the safe cards home: (board after it, card ids in order)."""
-    table = _table(board)
+    table = table_of(board)
     sent = _send_home(table)
     return _board(table), sent
 
@@ -107,6 +108,6 @@ def position_key(board: Any) -> int:
         >>> position_key(board) == position_key(mirrored)
         True
     """
-    table = _table(board)
+    table = table_of(board)
     _send_home(table)
     return int(rules.position_key(table))

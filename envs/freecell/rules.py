@@ -50,13 +50,13 @@ _TOO_DEEP = np.uint64(127 - DEPTH)  # added to a length above DEPTH, it sets the
 
 
 @njit
-def _get(word: np.uint64, i: Int) -> np.uint64:
+def get(word: np.uint64, i: Int) -> np.uint64:
     """Byte i of a word."""
     return (word >> np.uint64(8 * i)) & _BYTE
 
 
 @njit
-def _put(word: np.uint64, i: Int, x: np.uint64) -> np.uint64:
+def put(word: np.uint64, i: Int, x: np.uint64) -> np.uint64:
     """The word with x as its byte i."""
     shift = np.uint64(8 * i)
     return word & ~(_BYTE << shift) | x << shift
@@ -87,28 +87,28 @@ def _is_red(x: np.uint64) -> np.uint64:
 
 
 @njit
-def _bases(x: np.uint64) -> tuple[np.uint64, np.uint64]:
+def bases(x: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The two cards that x may lie on: one rank higher and of the other colour (above 52 for a king)."""
     next_rank, red = ((x - ONE) | _3) + ONE, _is_red(x)
     return next_rank + _2 - red, next_rank + _3 + red
 
 
 @njit
-def _stacks(x: np.uint64, on: np.uint64) -> bool:
+def stacks(x: np.uint64, on: np.uint64) -> bool:
     """May card x lie on card ``on``?"""
-    first, second = _bases(x)
+    first, second = bases(x)
     return bool((on == first) | (on == second))
 
 
 @njit
 def _takers(tops: np.uint64, x: np.uint64) -> np.uint64:
     """Flags of the columns whose top card x may lie on."""
-    first, second = _bases(x)
+    first, second = bases(x)
     return _equal(tops, first) | _equal(tops, second)
 
 
 @njit
-def _homes(table: NDArray[np.uint64]) -> np.uint64:
+def homes_of(table: NDArray[np.uint64]) -> np.uint64:
     """Cards on each foundation, 0..13, a byte for each suit."""
     tops = table[0] >> _32
     return np.uint64(((tops + _RANKS_UP) >> _2) & _RANK_BITS)
@@ -123,35 +123,35 @@ def _next_home(homes: np.uint64) -> np.uint64:
 @njit
 def cards_home(table: NDArray[np.uint64]) -> int:
     """Cards on all four foundations."""
-    return _count(_homes(table))
+    return _count(homes_of(table))
 
 
 @njit
 def _card(table: NDArray[np.uint64], column: Int, row: Int) -> np.uint64:
     """The card in a row (1 = dealt first) of a column."""
-    return _get(table[np.uint64(row)], column)
+    return get(table[np.uint64(row)], column)
 
 
 @njit
 def _from_end(table: NDArray[np.uint64], column: Int, k: Int) -> np.uint64:
     """The k-th card of a column counted from its open end (k = 1)."""
-    return _card(table, column, np.int64(_get(table[LENGTHS], column)) - k + 1)
+    return _card(table, column, np.int64(get(table[LENGTHS], column)) - k + 1)
 
 
 @njit
 def _note_top(table: NDArray[np.uint64], column: Int, run: Int) -> None:
     """Note top card and run of a column whose length has changed; ``run`` 0: not known, count it."""
-    length = np.int64(_get(table[LENGTHS], column))
+    length = np.int64(get(table[LENGTHS], column))
     top = _card(table, column, length) if length else ZERO
     if run == 0 and length:
         run, x = 1, top
         while run < length:
             under = _card(table, column, length - run)
-            if not _stacks(x, under):
+            if not stacks(x, under):
                 break
             run, x = run + 1, under
-    table[TOPS] = _put(table[TOPS], column, top)
-    table[RUNS] = _put(table[RUNS], column, np.uint64(run))
+    table[TOPS] = put(table[TOPS], column, top)
+    table[RUNS] = put(table[RUNS], column, np.uint64(run))
 
 
 @njit
@@ -193,7 +193,7 @@ def _mark(mask: NDArray[np.int8], x: np.uint64, columns: np.uint64, cell: bool, 
     """Set the ten mask entries of card x; returns how many are legal."""
     at = np.int64(x - ONE) * DESTINATIONS
     for to in range(COLUMNS):
-        mask[np.uint64(at + to)] = np.int8(_get(columns, to))
+        mask[np.uint64(at + to)] = np.int8(get(columns, to))
     mask[np.uint64(at + CELL)] = cell
     mask[np.uint64(at + HOME)] = home
     return _count(columns) + cell + home
@@ -205,19 +205,19 @@ def legal_mask(table: NDArray[np.uint64], mask: NDArray[np.int8]) -> int:
     for j in range(ACTIONS):
         mask[j] = 0
     cells, limit, empty = _room(table)
-    next_home = _next_home(_homes(table))
+    next_home = _next_home(homes_of(table))
     count = 0
     for i in range(CELLS):
-        x = _get(table[0], i)
+        x = get(table[0], i)
         if x:
-            home = _get(next_home, (x - ONE) & _3) == x
+            home = get(next_home, (x - ONE) & _3) == x
             count += _mark(mask, x, _columns_for(table, x, 1, limit, empty), False, home)
     tops, runs = table[TOPS], table[RUNS]
     for column in range(COLUMNS):
-        run, x = int(np.int64(_get(runs, column))), _get(tops, column)
+        run, x = int(np.int64(get(runs, column))), get(tops, column)
         if run == 0:
             continue
-        home = _get(next_home, (x - ONE) & _3) == x
+        home = get(next_home, (x - ONE) & _3) == x
         count += _mark(mask, x, _columns_for(table, x, 1, limit, empty), cells > 0, home)
         for k in range(2, min(run, limit) + 1):
             x = _from_end(table, column, k)
@@ -226,7 +226,7 @@ def legal_mask(table: NDArray[np.uint64], mask: NDArray[np.int8]) -> int:
 
 
 @njit
-def _find(table: NDArray[np.uint64], x: np.uint64) -> tuple[Int, Int]:
+def find(table: NDArray[np.uint64], x: np.uint64) -> tuple[Int, Int]:
     """(place, k) of a movable card: k cards move with it, itself included. (-1, 0) if it cannot move at all."""
     here = _equal(table[TOPS], x)
     if here:
@@ -236,8 +236,8 @@ def _find(table: NDArray[np.uint64], x: np.uint64) -> tuple[Int, Int]:
         return COLUMNS + _index(here), 1
     for column in range(COLUMNS):
         # Ranks within a run rise by one, so there is one place in it where x can be.
-        k = np.int64((x + _3) >> _2) - np.int64((_get(table[TOPS], column) + _3) >> _2) + 1
-        if 1 < k <= np.int64(_get(table[RUNS], column)) and _from_end(table, column, k) == x:
+        k = np.int64((x + _3) >> _2) - np.int64((get(table[TOPS], column) + _3) >> _2) + 1
+        if 1 < k <= np.int64(get(table[RUNS], column)) and _from_end(table, column, k) == x:
             return column, k
     return _NOWHERE, 0
 
@@ -246,44 +246,44 @@ def _find(table: NDArray[np.uint64], x: np.uint64) -> tuple[Int, Int]:
 def _lift(table: NDArray[np.uint64], place: Int, k: Int) -> None:
     """Remove the last k cards of a column, or the card of a cell."""
     if place >= COLUMNS:
-        table[0] = _put(table[0], place - COLUMNS, ZERO)
+        table[0] = put(table[0], place - COLUMNS, ZERO)
         return
-    length = np.int64(_get(table[LENGTHS], place))
+    length = np.int64(get(table[LENGTHS], place))
     for row in range(length - k + 1, length + 1):
-        table[row] = _put(table[row], place, ZERO)
+        table[row] = put(table[row], place, ZERO)
     table[LENGTHS] -= np.uint64(k) << np.uint64(8 * place)
-    _note_top(table, place, np.int64(_get(table[RUNS], place)) - k)
+    _note_top(table, place, np.int64(get(table[RUNS], place)) - k)
 
 
 @njit
 def _send_home(table: NDArray[np.uint64], x: np.uint64, place: Int) -> None:
     """Move an open card to its foundation."""
     _lift(table, place, 1)
-    table[0] = _put(table[0], np.int64((x - ONE) & _3) + CELLS, x)
+    table[0] = put(table[0], np.int64((x - ONE) & _3) + CELLS, x)
 
 
 @njit
 def _lay(table: NDArray[np.uint64], place: Int, k: Int, to: Int) -> None:
     """Copy the last k cards of a place, which are a run, onto a column that takes them."""
-    start = np.int64(_get(table[LENGTHS], to))
+    start = np.int64(get(table[LENGTHS], to))
     for j in range(k):
-        x = _get(table[0], place - COLUMNS) if place >= COLUMNS else _from_end(table, place, k - j)
+        x = get(table[0], place - COLUMNS) if place >= COLUMNS else _from_end(table, place, k - j)
         row = start + 1 + j
-        table[row] = _put(table[row], to, x)
+        table[row] = put(table[row], to, x)
     table[LENGTHS] += np.uint64(k) << np.uint64(8 * to)
-    _note_top(table, to, np.int64(_get(table[RUNS], to)) + k)
+    _note_top(table, to, np.int64(get(table[RUNS], to)) + k)
 
 
 @njit
 def move(table: NDArray[np.uint64], action: Int) -> bool:
     """Make a player's move without its safe cards; False, and nothing changed, if it is illegal."""
     x, to = np.uint64(action // DESTINATIONS + 1), action % DESTINATIONS
-    place, k = _find(table, x)
+    place, k = find(table, x)
     if place == _NOWHERE:
         return False
     cells, limit, empty = _room(table)
     if to < COLUMNS:
-        if not _get(_columns_for(table, x, k, limit, empty), to):
+        if not get(_columns_for(table, x, k, limit, empty), to):
             return False
         _lay(table, place, k, to)
         _lift(table, place, k)
@@ -291,14 +291,14 @@ def move(table: NDArray[np.uint64], action: Int) -> bool:
     if k > 1:
         return False
     if to == HOME:
-        if _get(_next_home(_homes(table)), (x - ONE) & _3) != x:
+        if get(_next_home(homes_of(table)), (x - ONE) & _3) != x:
             return False
         _send_home(table, x, place)
         return True
     if cells == 0 or place >= COLUMNS:
         return False
     _lift(table, place, 1)
-    table[0] = _put(table[0], _index(_equal(table[0] & _CELLS, ZERO)), x)
+    table[0] = put(table[0], _index(_equal(table[0] & _CELLS, ZERO)), x)
     return True
 
 
@@ -308,9 +308,9 @@ def _is_safe(homes: np.uint64, suit: Int) -> bool:
 
     Aces and twos always; others when both foundations of the other colour reach one rank below it.
     """
-    rank = _get(homes, suit)  # of the next card, ace = 0
+    rank = get(homes, suit)  # of the next card, ace = 0
     other = 0 if _is_red(np.uint64(suit + 1)) else 1  # clubs and spades are 0 and 3, diamonds and hearts 1 and 2
-    return bool((rank <= ONE) | ((_get(homes, other) >= rank) & (_get(homes, 3 - other) >= rank)))
+    return bool((rank <= ONE) | ((get(homes, other) >= rank) & (get(homes, 3 - other) >= rank)))
 
 
 @njit
@@ -321,8 +321,8 @@ def autoplay(table: NDArray[np.uint64], sent: NDArray[np.int8]) -> int:
     while count != before:
         before = count
         for suit in range(SUIT_COUNT):
-            homes = _homes(table)
-            x = _get(_next_home(homes), suit)
+            homes = homes_of(table)
+            x = get(_next_home(homes), suit)
             on_top, in_cell = _equal(table[TOPS], x), _equal(table[0] & _CELLS, x)
             if on_top | in_cell and _is_safe(homes, suit):
                 _send_home(table, x, _index(on_top) if on_top else COLUMNS + _index(in_cell))
@@ -341,7 +341,7 @@ def deal_cards(table: NDArray[np.uint64], number: Int, start_rank: Int, deck: ND
         table[row] = ZERO
     if start_rank:
         for suit in range(SUIT_COUNT):
-            table[0] = _put(table[0], CELLS + suit, np.uint64(4 * (start_rank - 1) + suit + 1))
+            table[0] = put(table[0], CELLS + suit, np.uint64(4 * (start_rank - 1) + suit + 1))
     first = 4 * start_rank
     left = CARDS - first
     for i in range(left):
@@ -383,12 +383,12 @@ def position_key(table: NDArray[np.uint64]) -> np.uint64:
     """64 bits that are equal for positions that differ only in the order of columns and of cells (0: all home)."""
     key = ZERO
     for i in range(CELLS):
-        x = _get(table[0], i)
+        x = get(table[0], i)
         if x:
             key += _link(x, _IN_CELL)
     for column in range(COLUMNS):
         under = ZERO
-        for row in range(1, np.int64(_get(table[LENGTHS], column)) + 1):
+        for row in range(1, np.int64(get(table[LENGTHS], column)) + 1):
             x = _card(table, column, row)
             key += _link(x, under)
             under = x
@@ -398,16 +398,16 @@ def position_key(table: NDArray[np.uint64]) -> np.uint64:
 @njit
 def _lies_on(table: NDArray[np.uint64], x: np.uint64) -> np.uint64:
     """What a movable card lies on, as ``_link`` names it."""
-    place, k = _find(table, x)
+    place, k = find(table, x)
     if place >= COLUMNS:
         return _IN_CELL
-    return _from_end(table, place, k + 1) if k < np.int64(_get(table[LENGTHS], place)) else ZERO
+    return _from_end(table, place, k + 1) if k < np.int64(get(table[LENGTHS], place)) else ZERO
 
 
 @njit
 def _would_lie_on(table: NDArray[np.uint64], to: Int) -> np.uint64:
     """What a card moved to a column or a cell lies on, as ``_link`` names it."""
-    return _IN_CELL if to == CELL else _get(table[TOPS], to)
+    return _IN_CELL if to == CELL else get(table[TOPS], to)
 
 
 @njit

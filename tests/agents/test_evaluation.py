@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from puzzlegym import PUZZLES
 from puzzlegym.agents import seeds, statistics
-from puzzlegym.agents.evaluation import MEASURES, Games, evaluate, games, play
+from puzzlegym.agents.evaluation import Games, evaluate, games, play
+from puzzlegym.agents.measures import MEASURES
 from puzzlegym.agents.policy import load
 from puzzlegym.envs.common.rng import Streams
 
@@ -93,7 +94,7 @@ def test_wilson_interval_by_its_formula() -> None:
 def test_json_has_exactly_the_promised_keys(env_id: str) -> None:
     result = evaluate(env_id, load(env_id, "random"), 12, 3)
     data = json.loads(json.dumps(result.to_json(), allow_nan=False))
-    assert list(data) == KEYS
+    assert list(data) == [*KEYS[:6], *["losses"] * (env_id == "FreeCell-v0"), *KEYS[6:]]
     assert list(data["score"]) == ["mean", "ci95", "median", "max"]
     assert (data["env_id"], data["agent"], data["episodes"], data["seed"]) == (env_id, "random", 12, 3)
     assert data["illegal_moves"] == 0
@@ -114,6 +115,7 @@ def test_result_does_not_depend_on_the_batch(env_id: str, name: str) -> None:
         assert other.scores.tolist() == found[0].scores.tolist()
         assert other.moves.tolist() == found[0].moves.tolist()
         assert other.reached.tolist() == found[0].reached.tolist()
+        assert other.lost.tolist() == found[0].lost.tolist()
 
 
 @pytest.mark.parametrize("env_id", list(PUZZLES))

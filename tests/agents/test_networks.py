@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -10,10 +11,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from puzzlegym.agents.networks import ILLEGAL, AfterstateNet, CardNet, OneHotMLP, build
+from puzzlegym.agents.card_features import NOTHING, Afterstates, Scratch, look
+from puzzlegym.agents.networks import ILLEGAL, AfterstateNet, CardAfterstateNet, CardNet, OneHotMLP, build
 from puzzlegym.agents.networks.afterstate_net import TUPLES
 from puzzlegym.agents.networks.layers import sum_rows
-from puzzlegym.envs.freecell import legal_mask
+from puzzlegym.envs.freecell import action_name, apply, legal_mask
 from puzzlegym.envs.puzzle2048 import move
 from reference.playing import choose_all
 from torch import Tensor, nn
@@ -57,6 +59,14 @@ def card_net() -> CardNet:
     return net.eval()
 
 
+def card_afterstate_net() -> CardAfterstateNet:
+    torch.manual_seed(0)
+    net = CardAfterstateNet(hidden=(24, 16))
+    for parameter in net.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return net.eval()
+
+
 def outputs(net: nn.Module, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         logits, values = net(obs, masks)
@@ -93,7 +103,9 @@ NETS: list[Any] = [
     pytest.param("Puzzle2048-v0", one_hot_mlp, id="2048"),
     pytest.param("Puzzle2048-v0", afterstate_net, id="2048 afterstates"),
     pytest.param("FreeCell-v0", card_net, id="freecell"),
+    pytest.param("FreeCell-v0", card_afterstate_net, id="freecell afterstates"),
 ]
+CARD_NETS = pytest.mark.parametrize("make", [card_net, card_afterstate_net])
 
 
 @pytest.mark.parametrize(("env_id", "make"), NETS)
@@ -201,8 +213,9 @@ def test_sums_of_rows_and_their_gradient() -> None:
 
 
 @pytest.mark.parametrize("order", [[7, 6, 5, 4, 3, 2, 1, 0], [1, 2, 3, 4, 5, 6, 7, 0], [0, 1, 6, 3, 4, 5, 2, 7]])
-def test_card_net_does_not_mind_the_order_of_columns(order: list[int]) -> None:
-    net = card_net()
+@CARD_NETS
+def test_card_nets_do_not_mind_the_order_of_columns(make: Any, order: list[int]) -> None:
+    net = make()
     obs, masks = positions("FreeCell-v0")
     other = obs.clone()
     other[:, 1:] = obs[:, 1:][:, :, order]
@@ -214,8 +227,9 @@ def test_card_net_does_not_mind_the_order_of_columns(order: list[int]) -> None:
     assert_close(other_values, values)
 
 
-def test_card_net_does_not_mind_the_order_of_cells() -> None:
-    net = card_net()
+@CARD_NETS
+def test_card_nets_do_not_mind_the_order_of_cells(make: Any) -> None:
+    net = make()
     obs, masks = positions("FreeCell-v0")
     other = obs.clone()
     other[:, 0, :4] = obs[:, 0, [2, 3, 1, 0]]
@@ -226,9 +240,10 @@ def test_card_net_does_not_mind_the_order_of_cells() -> None:
     assert_close(other_values, values)
 
 
-def test_card_net_sees_every_card() -> None:
+@CARD_NETS
+def test_card_nets_see_every_card(make: Any) -> None:
     """Two cards that change places, anywhere on the board, change the value."""
-    net = card_net()
+    net = make()
     obs, masks = positions("FreeCell-v0")
     board = obs[:1]
     squares = board.flatten(1)[0].nonzero()[:, 0].tolist()
@@ -240,9 +255,10 @@ def test_card_net_sees_every_card() -> None:
         assert abs(float(outputs(net, swapped, masks[:1])[1] - value)) > 1e-4
 
 
-def test_card_net_tells_moves_apart() -> None:
+@CARD_NETS
+def test_card_nets_tell_moves_apart(make: Any) -> None:
     obs, masks = positions("FreeCell-v0")
-    logits, _ = outputs(card_net(), obs, masks)
+    logits, _ = outputs(make(), obs, masks)
     game = int(masks.sum(1).argmax())
     legal = logits[game][masks[game]]
     assert len(legal) > 5
@@ -250,5 +266,61 @@ def test_card_net_tells_moves_apart() -> None:
 
 
 def test_unknown_network() -> None:
-    with pytest.raises(ValueError, match="one_hot_mlp, afterstate_net, card_net"):
+    with pytest.raises(ValueError, match="one_hot_mlp, afterstate_net, card_afterstate_net, card_net"):
         build("transformer", {})
+
+
+def rows_of(board: Any) -> Counter[int]:
+    """The table rows that a position is the sum of, from the public features of one board."""
+    seen = Afterstates.room(1, 200)
+    look(np.ascontiguousarray(board).reshape(1, 160).view(np.uint64), Scratch.new(), seen)
+    return Counter(row for row in seen.whole[0].tolist() if row != NOTHING)
+
+
+def test_afterstates_are_described_as_positions_are() -> None:
+    """The changes that a move makes are the difference between two whole descriptions."""
+    obs, _ = positions("FreeCell-v0")
+    checked = 0
+    for i in range(0, len(obs), 25):
+        board = obs[i].numpy()
+        seen = Afterstates.room(1, 200)
+        seen = seen.cut(*look(np.ascontiguousarray(board).reshape(1, 160).view(np.uint64), Scratch.new(), seen))
+        assert seen.actions.tolist() == np.flatnonzero(legal_mask(board)).tolist()
+        for action, child in zip(seen.actions.tolist(), seen.children.tolist(), strict=True):
+            after, home, _ = apply(board, action)
+            rows = rows_of(board)
+            changes = seen.rows[seen.starts[child] : seen.starts[child + 1]].tolist()
+            rows.update(row for row in changes if row >= 0)
+            rows.subtract(~row for row in changes if row < 0)
+            assert +rows == rows_of(after), action_name(action)
+            assert min(rows.values()) >= 0
+            assert seen.gains[child] == len(home)
+            checked += 1
+    assert checked > 50
+
+
+def test_the_room_for_afterstates_grows() -> None:
+    obs, masks = positions("FreeCell-v0")
+    net, small = card_afterstate_net(), card_afterstate_net()
+    small._looker.moves = 1
+    assert_close(outputs(small, obs, masks)[0], outputs(net, obs, masks)[0])
+    assert small._looker.moves > 1
+
+
+def test_the_gradient_of_the_afterstates_table() -> None:
+    """Against the difference quotient, along a random direction."""
+    obs, masks = positions("FreeCell-v0")
+    net = card_afterstate_net()
+
+    def total(shift: float) -> Tensor:
+        net.table.data += shift * direction
+        logits, _ = net(obs[::20], masks[::20])
+        net.table.data -= shift * direction
+        return (torch.tanh(logits[masks[::20]] / 10)).double().sum()
+
+    direction = torch.randn(net.table.shape, generator=torch.Generator().manual_seed(1))
+    total(0.0).backward()
+    slope = float((net.table.grad * direction).sum())
+    with torch.no_grad():
+        quotient = float(total(1e-3) - total(-1e-3)) / 2e-3
+    assert slope == pytest.approx(quotient, rel=0.02)

@@ -12,11 +12,12 @@ import pytest
 from puzzlegym import PUZZLES
 from puzzlegym.agents.baselines import Greedy2048, GreedyFreeCell, Random, draw
 from puzzlegym.agents.errors import AgentError
-from puzzlegym.agents.policy import load, named_agents
+from puzzlegym.agents.policy import load, named_agents, samples
 from puzzlegym.envs.common.rng import Streams
 from puzzlegym.envs.freecell import board_from, card_id, encode_action
 from puzzlegym.envs.freecell import legal_mask as freecell_mask
 from puzzlegym.envs.puzzle2048 import Action, legal_moves, move
+from reference.untrained import save_untrained
 
 NAMED = [(env_id, name) for env_id in PUZZLES for name in named_agents(env_id)]
 
@@ -69,6 +70,28 @@ def test_missing_path_is_an_unknown_agent(name: str) -> None:
 def test_unknown_id_lists_the_ids() -> None:
     with pytest.raises(ValueError, match=r"'Chess-v0'.*Puzzle2048-v0 or FreeCell-v0"):
         load("Chess-v0", "random")
+
+
+@pytest.mark.parametrize("by_card", [True, False])
+def test_networks_draw_their_moves_or_make_the_most_likely_ones(by_card: bool, tmp_path: Path) -> None:
+    path = str(save_untrained(tmp_path / "run", by_card))
+    boards, masks = np.ones((200, 4, 4), np.uint8), np.ones((200, 4), np.bool_)
+    for sample, drawn in (None, by_card), (True, True), (False, False):
+        policy = load("Puzzle2048-v0", path, sample=sample)
+        actions = policy.act(boards, masks, Streams.seeded(range(200)))
+        assert policy.sample is drawn
+        assert (len(set(actions.tolist())) > 1) is drawn
+    assert load("Puzzle2048-v0", "ppo", sample=True).sample
+    assert not load("Puzzle2048-v0", "ppo").sample
+
+
+def test_who_has_no_choice_of_moves_says_so(tmp_path: Path) -> None:
+    assert samples("Puzzle2048-v0", str(save_untrained(tmp_path / "run", True)))
+    for env_id, name in NAMED:
+        if not samples(env_id, name):
+            with pytest.raises(ValueError, match=rf"^{name} has no choice between sampled and most likely moves"):
+                load(env_id, name, sample=False)
+    assert [name for env_id, name in NAMED if env_id == "Puzzle2048-v0" and samples(env_id, name)] == ["ppo"]
 
 
 def test_folder_without_agent(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 from puzzlegym.agents import saved
 from puzzlegym.agents.configs import ppo_config
 from puzzlegym.agents.errors import AgentError
+from puzzlegym.agents.network_policy import load_policy
 from puzzlegym.agents.networks import build
-from puzzlegym.agents.ppo import load_policy
 
 WEIGHTS = {"a": np.arange(40, dtype=np.float32).reshape(5, 8), "b": np.ones(3)}
 TRAINER = {"optimizer.0.step": np.array(3.0), "torch_rng": np.arange(9, dtype=np.uint8)}
@@ -195,6 +195,7 @@ def test_a_bare_array_in_place_of_an_archive(tmp_path: Path) -> None:
             read(path)
 
 
+LEARNED = {"env_id": "Puzzle2048-v0", "algorithm": "masked PPO"}
 CONFIG = ppo_config("Puzzle2048-v0").as_dict()
 FITTING = {
     name: value.numpy() for name, value in build(CONFIG["network"], CONFIG["network_arguments"]).state_dict().items()
@@ -202,7 +203,7 @@ FITTING = {
 
 
 def test_a_fitting_file_is_a_player(tmp_path: Path) -> None:
-    saved.save(tmp_path / "agent.zip", {"env_id": "Puzzle2048-v0", "config": CONFIG}, FITTING, {})
+    saved.save(tmp_path / "agent.zip", {**LEARNED, "config": CONFIG}, FITTING, {})
     assert load_policy(tmp_path, "Puzzle2048-v0").name == str(tmp_path)
 
 
@@ -223,7 +224,7 @@ def test_a_fitting_file_is_a_player(tmp_path: Path) -> None:
     ],
 )
 def test_a_card_that_does_not_fit_is_one_line(tmp_path: Path, config: Any, weights: Any) -> None:
-    saved.save(tmp_path / "agent.zip", {"env_id": "Puzzle2048-v0", "config": config}, weights, {})
+    saved.save(tmp_path / "agent.zip", {**LEARNED, "config": config}, weights, {})
     with pytest.raises(AgentError) as caught:
         load_policy(tmp_path, "Puzzle2048-v0")
     assert "\n" not in str(caught.value)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from puzzlegym.agents import ppo, saved
-from puzzlegym.agents.configs import Curriculum, PPOConfig, ppo_config
+from puzzlegym.agents import network_policy, ppo, saved
+from puzzlegym.agents.configs import PPOConfig, RankCurriculum, ppo_config
 from puzzlegym.agents.errors import AgentError
 from puzzlegym.agents.evaluation import Evaluation, evaluate
 from puzzlegym.agents.policy import load
@@ -34,7 +34,7 @@ SMALL: dict[str, PPOConfig] = {
         learning_rate=2e-3,
         gamma=0.99,
         gae_lambda=0.95,
-        curriculum=None,
+        backward=None,
         env_arguments={"start_rank": RANK},
     ),
 }
@@ -67,7 +67,7 @@ def played(env_id: str, policy: Any, games: int = GAMES) -> Evaluation:
     return evaluate(env_id, policy, games, stream="selection", start_rank=start_rank)
 
 
-class Unmasked(ppo.NetworkPolicy):
+class Unmasked(network_policy.NetworkPolicy):
     """Plays without looking at the masks."""
 
     def act(self, observations: Any, masks: Any, rng: Any) -> Any:
@@ -147,7 +147,7 @@ TINY: dict[str, PPOConfig] = {
         num_envs=8,
         n_steps=32,
         batch_size=64,
-        curriculum=Curriculum(first_rank=11, threshold=0.5, window=5),
+        curriculum=RankCurriculum(first=11, threshold=0.5, window=5),
         env_arguments={},
     ),
 }
@@ -285,7 +285,7 @@ def test_logs_and_card(env_id: str, tmp_path: Path) -> None:
     with (tmp_path / "log.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     tiles = [str(2**k) for k in range(9, 15)]
-    expected = ["score", *tiles] if env_id == "Puzzle2048-v0" else ["home", "win", "rank"]
+    expected = ["score", *tiles] if env_id == "Puzzle2048-v0" else ["home", "win", "rank", "full"]
     assert list(rows[0]) == ["steps", "seconds", *expected]
     assert [int(row["steps"]) for row in rows][-1] == run.progress.steps
     assert list((tmp_path / "tensorboard").iterdir())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from puzzlegym import PUZZLES, __version__
+from puzzlegym.agents.policy import named_agents
 from puzzlegym.scripts import cli
 from puzzlegym.scripts._console import interruptible
 from puzzlegym.scripts.cli import COMMANDS, main
@@ -58,7 +59,7 @@ def test_unknown_id_lists_the_ids(command: str, capsys: pytest.CaptureFixture[st
 def test_unknown_agent_lists_the_agents(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, command, "FreeCell-v0", "--agent", "alphazero")
     assert "'alphazero'" in line
-    assert "random, greedy or a path to a trained agent" in line
+    assert f"{', '.join(named_agents('FreeCell-v0'))} or a path to a trained agent" in line
 
 
 @pytest.mark.parametrize("command", ["evaluate", "watch"])
@@ -78,6 +79,10 @@ def test_foreign_file_as_agent(command: str, tmp_path: Path, capsys: pytest.Capt
         (["evaluate", "Puzzle2048-v0", "--agent", "random", "--seed", str(10**12)], "from 0"),
         (["evaluate", "Puzzle2048-v0", "--agent", "random", "--start-rank", "2"], "no start_rank"),
         (["evaluate", "FreeCell-v0", "--agent", "random", "--start-rank", "13"], "to 12"),
+        (["evaluate", "FreeCell-v0", "--agent", "random", "--sampled"], "none of these agents is one"),
+        (["evaluate", "FreeCell-v0", "--agent", "random", "--sampled", "--greedy"], "not both"),
+        (["watch", "FreeCell-v0", "--agent", "greedy", "--greedy"], "greedy has no choice"),
+        (["watch", "FreeCell-v0", "--agent", "random", "--sampled", "--greedy"], "not both"),
         (["watch", "Puzzle2048-v0", "--agent", "random", "--deal", "5"], "no numbered deals"),
         (["watch", "FreeCell-v0", "--agent", "random", "--deal", "0"], "from 1 to 1,000,000, not 0"),
         (["watch", "FreeCell-v0", "--agent", "random", "--deal", "-4"], "not -4"),
@@ -160,7 +165,7 @@ def test_a_broken_command_harms_no_other(monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_unreadable_file_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "/somewhere/agent.zip")
 
     monkeypatch.setattr("puzzlegym.scripts.evaluate.load", refuse)

@@ -33,7 +33,9 @@ def played(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 def test_json_of_one_agent_is_an_object(capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["FreeCell-v0", "--agent", "random", "--episodes", "20", "--seed", "3", "--json"]
     data, again = (json.loads(played(capsys, *argv)) for _ in range(2))
-    assert list(data) == KEYS
+    assert list(data) == [*KEYS[:6], "losses", *KEYS[6:]]
+    assert list(data["losses"]) == ["stuck", "repeated", "step_limit"]
+    assert sum(loss["value"] for loss in data["losses"].values()) == pytest.approx(1 - data["rates"]["win"]["value"])
     assert (data["env_id"], data["agent"], data["episodes"], data["seed"]) == ("FreeCell-v0", "random", 20, 3)
     del data["moves_per_second"], again["moves_per_second"]
     assert data == again
@@ -124,6 +126,32 @@ def test_start_rank_is_shown() -> None:
     assert "start_rank 3" in stream.getvalue()
 
 
+def printed(results: list[Evaluation]) -> str:
+    stream = io.StringIO()
+    command.show(results, Console(file=stream, width=80))
+    return stream.getvalue()
+
+
+def test_losses_are_shown_by_cause() -> None:
+    losses = {name: Rate(value, (0, 1)) for name, value in (("stuck", 0.25), ("repeated", 0.125), ("step_limit", 0))}
+    never = dict.fromkeys(losses, Rate(0, (0, 0.1)))
+    text = printed([result("runs/a", {"win": 0.625}, losses=losses), result("other", {"win": 1}, losses=never)])
+    head, *lines = text.splitlines()[-3:]
+    assert head.startswith("Lost games (repeated")
+    assert lines == [
+        "a       stuck 25.0%   repeated 12.5%   step limit    0%",
+        "other   stuck    0%   repeated    0%   step limit    0%",
+    ]
+    assert "Lost" not in printed([result("a", {"512": 0.5})])
+
+
+def test_whose_moves_were_sampled_is_shown() -> None:
+    results = [result(name, {"512": 0.5}, sampled=how) for name, how in (("a", True), ("b", False), ("c", None))]
+    assert "\nSampled moves: a. Most likely moves: b.\n" in printed(results)
+    assert "\nMost likely moves: b.\n" in printed(results[1:])
+    assert "moves:" not in printed(results[2:]).replace("Illegal moves:", "")
+
+
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
@@ -158,7 +186,9 @@ def compared(agents: int, env_id: str = "Puzzle2048-v0") -> list[Evaluation]:
     found = []
     for i in range(agents):
         scores = np.array([1.0, 2.0, 2.0, 5.0]) * (10**i)
-        games = Played(scores, np.ones(4, np.int64), np.zeros(4, np.int64), np.zeros((4, len(names)), np.bool_), 1.0)
+        moves, illegal = np.ones(4, np.int64), np.zeros(4, np.int64)
+        reached, lost = np.zeros((4, len(names)), np.bool_), np.zeros((4, 0), np.bool_)
+        games = Played(scores, moves, illegal, reached, lost, 1.0)
         mean, rates = float(scores.mean()), dict.fromkeys(names, 0.1 * (i + 1))
         changes = {"score_mean": mean, "score_ci95": (mean / 2, mean * 2), "played": games, "env_id": env_id}
         found.append(result(f"runs/_agent${i}$", rates, **changes))

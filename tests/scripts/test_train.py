@@ -379,7 +379,24 @@ def test_the_configuration_for_a_budget(argv: list[str], minutes: float, hidden:
         (["Puzzle2048-v0", "--algo", "ntuple", "--rate", "0"], "the rate must be above 0 and at most 1, not 0.0"),
         (["Puzzle2048-v0", "--algo", "ntuple", "--decay", "1.5"], "the decay (lambda) must be from 0 to 1, not 1.5"),
         (["Puzzle2048-v0", "--algo", "ntuple", "--games", "0"], "must be greater than 0"),
-        (["Puzzle2048-v0", "--algo", "ntuple", "--config", "2min"], "--config is for --algo ppo only"),
+        (
+            ["Puzzle2048-v0", "--algo", "ntuple", "--config", "2min"],
+            "--config and --from are for --algo ppo, clone and clone+ppo only",
+        ),
+        (
+            ["Puzzle2048-v0", "--algo", "clone"],
+            "--algo clone is for FreeCell-v0, not for Puzzle2048",
+        ),
+        (["Puzzle2048-v0", "--algo", "clone+ppo"], "--algo clone+ppo is for FreeCell-v0"),
+        (
+            ["FreeCell-v0", "--algo", "clone", "--config", "x"],
+            "unknown configuration 'x' for cloning: use dagger, lines",
+        ),
+        (["FreeCell-v0", "--algo", "distill"], "distilling needs a trained FreeCell agent to begin with: --from RUN"),
+        (["FreeCell-v0", "--algo", "distill", "--config", "x"], "has one configuration: leave --config away"),
+        (["FreeCell-v0", "--data", "games"], "--data is for --algo clone and clone+ppo only"),
+        (["FreeCell-v0", "--from", "nowhere"], "no trained agent at nowhere"),
+        (["FreeCell-v0", "--algo", "clone", "--plain"], "for --algo ntuple only"),
         (["Puzzle2048-v0", "--games", "10"], "for --algo ntuple only"),
         (["Puzzle2048-v0", "--plain"], "for --algo ntuple only"),
         (["Puzzle2048-v0", "--config", "3min"], "unknown configuration '3min' for Puzzle2048-v0: use 10min, 2min"),
@@ -391,3 +408,43 @@ def test_n_tuple_runs_that_cannot_be(
     assert main(["train", *argv, "--out", str(tmp_path / "x")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_a_clone_is_learned_resumed_and_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "clone")
+    assert main(["train", "FreeCell-v0", "--algo", "clone", "--steps", "2000", "--out", out]) == 0
+    assert "agrees" in capsys.readouterr().out
+    assert saved.load_card(Path(out))["algorithm"] == "cloning"
+    assert main(["train", "FreeCell-v0", "--resume", out, "--steps", "4000"]) == 0
+    assert saved.load_card(Path(out))["steps"] >= 4000
+    assert main(["evaluate", "FreeCell-v0", "--agent", out, "--episodes", "3", "--json"]) == 0
+
+
+def test_cloning_comes_before_fine_tuning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One call runs both, each in its folder; the second begins with the network of the first."""
+    out = tmp_path / "both"
+    assert main(["train", "FreeCell-v0", "--algo", "clone+ppo", "--steps", "4000", "--out", str(out)]) == 0
+    first, second = saved.load_card(out / "clone"), saved.load_card(out)
+    assert (first["algorithm"], second["algorithm"]) == ("cloning", "masked PPO")
+    assert (first["budget"]["steps"], second["budget"]["steps"]) == (1000, 3000)
+    assert second["start"] == str(out / "clone")
+    assert capsys.readouterr().out.count("Done: ") == 2
+    again = tmp_path / "again"
+    call = ["train", "FreeCell-v0", "--algo", "clone+ppo", "--from", str(out / "clone"), "--steps", "300"]
+    assert main([*call, "--out", str(again)]) == 0
+    assert not (again / "clone").exists(), "it has been cloned already"
+
+
+def test_a_clone_of_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, out = tmp_path / "data", tmp_path / "run"
+    assert main(["dataset", "FreeCell-v0", "--deals", "40001-40006", "--out", str(data)]) == 0
+    call = ["train", "FreeCell-v0", "--algo", "clone", "--config", "lines", "--data", str(data), "--steps", "2000"]
+    assert main([*call, "--out", str(out)]) == 0
+    assert saved.load_card(out)["data"] == str(data)
+    assert main(["dataset", "FreeCell-v0", "--deals", "1-2", "--out", str(tmp_path / "test")]) == 0
+    capsys.readouterr()
+    call = ["train", "FreeCell-v0", "--algo", "clone", "--data", str(tmp_path / "test"), "--out", str(tmp_path / "x")]
+    assert main(call) == 2
+    assert "test deal 1: learn from deals above 32,000" in one_line(capsys.readouterr().err)
+    assert main([*call[:-3], str(tmp_path / "nothing"), "--out", str(tmp_path / "x")]) == 2
+    assert "is no Minari dataset" in one_line(capsys.readouterr().err)

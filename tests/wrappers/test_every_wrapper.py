@@ -32,6 +32,8 @@ STACKS = {
     "no-repeat": (FREECELL, [("NoRepeat", {})]),
     "shaped-2048": (P2048, [("ShapedReward2048", {"end": -2.0})]),
     "shaped-freecell": (FREECELL, [("ShapedRewardFreeCell", {"win": 5.0, "repeat": -0.3})]),
+    "potential": (FREECELL, [("PotentialFreeCell", {"scale": 0.5})]),
+    "potential-outside": (FREECELL, [("OneHotObservation", {}), ("MaskInObservation", {}), ("PotentialFreeCell", {})]),
     "deep-2048": (
         P2048,
         [
@@ -84,7 +86,8 @@ def assert_both(here, there, stack, where):
 
 def test_the_stacks_have_every_wrapper():
     used = {name + suffix for _, layers in STACKS.values() for name, _ in layers for suffix in ("", "Vector")}
-    assert used | {"RecordEpisodes"} == set(wrappers.__all__)  # test_record_episodes.py: any environment, no batch
+    # test_record_episodes.py: any environment, no batch; test_start_positions.py: batches alone
+    assert used | {"RecordEpisodes", "StartPositionsVector"} == set(wrappers.__all__)
 
 
 @every_stack
