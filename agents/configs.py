@@ -135,7 +135,9 @@ PPO_CONFIGS: dict[str, dict[str, PPOConfig]] = {
         "backward": _MOVES,
         "ranks": replace(_MOVES, backward=None, curriculum=RankCurriculum()),
         "deals": replace(_MOVES, backward=None),
-        "finetune": replace(_MOVES, backward=None, critic_share=0.05, learning_rate=5e-4, ent_coef=0.005),
+        "finetune": replace(
+            _MOVES, backward=None, critic_share=0.03, learning_rate=3e-4, ent_coef=0.004, last_entropy=0.0
+        ),
         "cards": replace(_MOVES, network="card_net", network_arguments={}, learning_rate=5e-4),
         "mlp": replace(
             _MOVES,
@@ -241,7 +243,7 @@ class DistillConfig:
     play_wrappers: tuple[str, ...] = ("no_repeat",)
     env_arguments: dict[str, Any] = field(default_factory=lambda: {"deal_range": TRAIN_DEALS, "max_episode_steps": 120})
     sample: bool = False  # does the trained agent sample its moves, or take the most likely one?
-    views: int = 8  # ways to call the suits under which it looks at a position
+    views: int = 1  # ways to call the suits under which it looks at a position: it has learned what more would say
     minutes: float = 10.0  # budget where the command names none
     num_envs: int = 128  # games of its own
     moves: int = 8  # in each of them between two phases of learning

@@ -13,10 +13,10 @@ from ..envs.freecell import HOME, apply, decode_action, legal_mask, position_key
 from ..envs.freecell.state import check_board
 from ..envs.puzzle2048 import legal_moves
 from ..envs.puzzle2048.state import check_position
-from .baselines import GreedyFreeCell
+from .light_network import LightNetwork
 from .ntuple_player import NTuplePlayer
 from .policy import check_id
-from .shipped import ntuple_2048
+from .shipped import WEIGHTS, ntuple_2048
 
 
 def hint(env_id: str, board: Any, history: Iterable[Any] = ()) -> int | None:
@@ -32,13 +32,12 @@ def hint(env_id: str, board: Any, history: Iterable[Any] = ()) -> int | None:
         ValueError: in one line, for an unknown puzzle or a board that is none.
 
     Example:
-        >>> from puzzlegym.envs.freecell import action_name, apply, deal_board
+        >>> from puzzlegym.envs.freecell import apply, deal_board, position_key
         >>> board = deal_board(1)
-        >>> action = hint("FreeCell-v0", board)
-        >>> action_name(action)
-        '3D to a cell'
-        >>> action_name(hint("FreeCell-v0", apply(board, action)[0], history=[board]))
-        '2C to a cell'
+        >>> after, _, legal = apply(board, hint("FreeCell-v0", board))
+        >>> following, _, _ = apply(after, hint("FreeCell-v0", after, history=[board]))
+        >>> legal, position_key(following) == position_key(board)
+        (True, False)
     """
     check_id(env_id)
     find = HINTS.get(env_id)
@@ -62,14 +61,19 @@ def _hint_2048(board: Any, history: Iterable[Any]) -> int | None:
     return int(_player().act(board[None], mask[None], Streams.seeded([0]))[0])
 
 
+@cache
+def _network() -> LightNetwork:
+    return LightNetwork(WEIGHTS / "learned-freecell.zip")
+
+
 def _hint_freecell(board: Any, history: Iterable[Any]) -> int | None:
-    """The move that ``GreedyFreeCell`` likes best of those that lead to a new position.
+    """The move that the network which comes with the package likes best of those that lead to a new position.
 
     A whole column moved to an empty one is the same position again. A card sent home is always something new.
     """
     board = check_board(board)
     mask = legal_mask(board)
-    scores = GreedyFreeCell().scores(board[None], mask[None])[0]
+    scores = _network().scores(board[None], mask[None])[0]
     seen = {position_key(one) for one in (*history, board)}
     for action in np.argsort(-scores, kind="stable")[: mask.sum()].tolist():
         if decode_action(action)[1] == HOME or position_key(apply(board, action)[0]) not in seen:

@@ -54,6 +54,8 @@ AGENTS: dict[str, dict[str, str]] = {
     },
     "FreeCell-v0": {
         "greedy": "baselines:GreedyFreeCell",
+        "ppo": "shipped:ppo_freecell",
+        "learned": "shipped:learned_freecell",
         "beam": "beam:estimate_beam",
         "solver": "solver_player:SolverPlayer",
     },

@@ -82,11 +82,25 @@ def load_card(path: Path, env_id: str | None = None) -> dict[str, Any]:
 
 def training_told(card: Mapping[str, Any]) -> str:
     """How long an agent was trained, in short: ``25 min, 1.57 G steps``; empty if its card does not say."""
-    seconds, steps = card.get("seconds"), card.get("steps")
-    if not seconds or not steps:
+    if not card.get("seconds") or not card.get("steps"):
         return ""
+    seconds, steps = (card[name] + card.get(f"{name}_before", 0) for name in ("seconds", "steps"))
     power = min(3, int(math.log10(steps)) // 3)
     return f"{seconds / 60:.3g} min, {steps / 1000**power:.3g}{('', ' k', ' M', ' G')[power]} steps"
+
+
+def origin(start: Path | None) -> dict[str, Any]:
+    """What a card says of the agent that a run began with: ``start``, and all its training in steps and seconds."""
+    if start is None:
+        return {"start": None}
+    card = load_card(start)
+    before = {f"{name}_before": card.get(name, 0) + card.get(f"{name}_before", 0) for name in ("steps", "seconds")}
+    return {"start": str(start), **before}
+
+
+def same_origin(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The same out of the card of a run that goes on."""
+    return {name: card[name] for name in ("start", "steps_before", "seconds_before") if name in card}
 
 
 def _arrays(path: Path, member: str) -> dict[str, NDArray[Any]]:

@@ -69,7 +69,7 @@ class SupervisedRun(Generic[Config]):
         Raises OSError for a folder that cannot be made, AgentError for an agent with another network.
         """
         self.config: Config = config
-        self.budget, self.seed, self.out, self.start = budget, seed, out, start
+        self.budget, self.seed, self.out, self.origin = budget, seed, out, saved.origin(start)
         torch.manual_seed(seed)
         self.network = build(config.network, config.network_arguments)
         if start:
@@ -86,7 +86,7 @@ class SupervisedRun(Generic[Config]):
         """Take over the weights, the optimiser and the counts of a saved run. Raises what a damaged one raises."""
         load_network(self.network, saved.load_weights(path), path)
         restore_optimizer(self.optimizer, saved.load_trainer(path))
-        self.start = card["start"]
+        self.origin = saved.same_origin(card)
         self.progress.steps = self._steps_before = int(card["steps"])
         self._seconds_before = float(card["seconds"])
         self.rng = np.random.default_rng((self.seed, self._steps_before))
@@ -175,7 +175,7 @@ class SupervisedRun(Generic[Config]):
             "config": self.config.as_dict(),
             "budget": asdict(self.budget),
             "seed": self.seed,
-            "start": self.start and str(self.start),
+            **self.origin,
             "steps": self.progress.steps,
             "seconds": round(self.progress.seconds, 1),
             "training_figures": {name: round(value, 4) for name, value in self.figures().items()},

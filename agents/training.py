@@ -42,7 +42,7 @@ class Run:
 
         Raises OSError for a folder that cannot be written, AgentError for an agent with another network.
         """
-        self.config, self.budget, self.seed, self.out, self.start = config, budget, seed, out, start
+        self.config, self.budget, self.seed, self.out, self.origin = config, budget, seed, out, saved.origin(start)
         self.curriculum = curriculum_of(config, seed)
         self.batch = make_batch(config, self.curriculum)
         bridge = SB3VecEnv(self.batch)
@@ -68,7 +68,7 @@ class Run:
             config = PPOConfig.from_dict(card["config"])
             run = cls(config, budget or Budget(**card["budget"]), int(card["seed"]), folder)
             load_network(ppo.network_of(run.learner), weights, path)
-            run.start = card["start"]
+            run.origin = saved.same_origin(card)
             ppo.restore_trainer(run.learner, run.venv, arrays)
             run.learner.num_timesteps = run._steps_before = run.progress.steps = int(card["steps"])
             run._seconds_before = float(card["seconds"])
@@ -149,7 +149,7 @@ class Run:
             "config": self.config.as_dict(),
             "budget": asdict(self.budget),
             "seed": self.seed,
-            "start": self.start and str(self.start),
+            **self.origin,
             "steps": self.learner.num_timesteps,
             "seconds": round(self.progress.seconds, 1),
             "training_figures": {name: round(value, 4) for name, value in self.figures().items()},

@@ -95,6 +95,7 @@ def _clone_first(args: Train) -> int:
     """Clone for a part of the budget, then go on by PPO from there."""
     from ..agents.configs import ppo_config
 
+    _check_options(args, _settings(args))
     budget, out = _budget(args), _folder(args)
     if budget is None:
         args = replace(args, minutes=ppo_config(args.id, _FINETUNE).minutes)

@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -27,6 +28,7 @@ config: Any = numba.config
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _KEPT = 3  # cache folders of this many source versions stay, so that two checkouts do not evict each other
+_YOUNG = 24 * 3600  # seconds; younger ones stay, too: a long run may still be compiling into its own
 _announced = False
 
 
@@ -51,10 +53,11 @@ def _source_hash() -> str:
 
 
 def _prune(root: Path, keep: Path) -> None:
-    """Remove all but the newest cache folders; another process may be doing the same."""
+    """Remove all but the newest cache folders, and those that are young; another process may be doing the same."""
     others = sorted((p for p in root.glob("*") if p != keep), key=lambda p: p.stat().st_mtime, reverse=True)
     for old in others[_KEPT - 1 :]:
-        shutil.rmtree(old, ignore_errors=True)
+        if time.time() - old.stat().st_mtime > _YOUNG:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _open_cache() -> Path:

@@ -148,6 +148,9 @@ def test_the_network_can_be_learned_further(tmp_path: Path) -> None:
         for name, value in arrays_of(network).items():
             np.testing.assert_array_equal(value, arrays_of(first.network)[name], err_msg=name)
     assert tuned.card()["start"] == str(first.out)
+    assert tuned.card()["steps_before"] == first.progress.steps
+    told = saved.training_told({**tuned.card(), "steps": 400, "seconds": 60.0})
+    assert told == saved.training_told({"steps": 400 + first.progress.steps, "seconds": 60 + first.card()["seconds"]})
     other = replace(config, network="card_net", network_arguments={})
     with pytest.raises(AgentError, match="does not fit"):
         Run(other, Budget(steps=32), 0, tmp_path / "other", start=first.out)

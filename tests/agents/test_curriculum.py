@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from puzzlegym.agents.configs import BackwardCurriculum, RankCurriculum, ppo_config
+from puzzlegym.agents.configs import PPO_CONFIGS, BackwardCurriculum, RankCurriculum, ppo_config
 from puzzlegym.agents.curriculum import Backward, Ranks, curriculum_of
+from puzzlegym.agents.seeds import TEST_DEALS, TRAIN_DEALS
 from puzzlegym.agents.solver import Solver
+from puzzlegym.agents.training import make_batch
+from reference.playing import choose_all
 
 BOTH: list[Any] = [
     pytest.param(Ranks, RankCurriculum(first=5, window=6, threshold=0.7), id="ranks"),
@@ -95,3 +99,22 @@ def test_the_configuration_says_which() -> None:
     assert isinstance(curriculum_of(ppo_config("FreeCell-v0", "ranks"), 0), Ranks)
     assert curriculum_of(ppo_config("FreeCell-v0", "deals"), 0) is None
     assert curriculum_of(ppo_config("Puzzle2048-v0"), 0) is None
+
+
+@pytest.mark.parametrize("name", PPO_CONFIGS["FreeCell-v0"])
+def test_training_never_plays_a_test_deal(name: str) -> None:
+    config = replace(ppo_config("FreeCell-v0", name), num_envs=32)
+    curriculum = curriculum_of(config, 0)
+    batch = make_batch(config, curriculum)
+    if curriculum:
+        curriculum.restart(batch)
+    _, infos = batch.reset(seed=0)
+    dealt, rng = [infos["deal"]], np.random.default_rng(0)
+    for _ in range(60):
+        _, _, _, _, infos = batch.step(choose_all(infos["action_mask"].astype(bool), rng))
+        dealt.append(infos["deal"])
+    numbers = np.concatenate(dealt)
+    numbers = numbers[numbers != 0]  # the solver's positions, which come from ``Lines``
+    assert len(np.unique(numbers)) > 8
+    assert numbers.min() > TEST_DEALS[1]
+    assert numbers.max() <= TRAIN_DEALS[1]

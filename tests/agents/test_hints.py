@@ -11,9 +11,11 @@ from collections.abc import Iterator
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from puzzlegym import PUZZLES
 from puzzlegym.agents.baselines import GreedyFreeCell
 from puzzlegym.agents.hints import HINTS, hint
+from puzzlegym.agents.networks.suit_views import SuitViews
 from puzzlegym.agents.policy import load
 from puzzlegym.envs.common.rng import Streams
 from puzzlegym.envs.freecell import (
@@ -119,12 +121,17 @@ def test_a_shifted_column_is_not_even_the_last_resort(games: list[Game]) -> None
     assert found > 20
 
 
-def test_freecell_hints_are_the_best_by_the_scores_of_greedy(games: list[Game]) -> None:
+def test_freecell_hints_are_the_favourites_of_the_shipped_network(games: list[Game]) -> None:
+    """Of the network as torch runs it, looking at the board as it is."""
+    network = load(FREECELL, "learned").network
+    network = network.network if isinstance(network, SuitViews) else network
     for board, _ in moments(games):
         action, mask = hint(FREECELL, board), legal_mask(board)
         if action is not None:
-            scores = GreedyFreeCell().scores(board[None], mask[None])[0]
-            better = np.flatnonzero(scores > scores[action]).tolist()
+            with torch.no_grad():
+                logits, _ = network(torch.as_tensor(board[None]), torch.as_tensor(mask[None]))
+            scores = logits[0].numpy()
+            better = np.flatnonzero(scores > scores[action] + 1e-3).tolist()
             assert all(position(apply(board, other)[0]) == position(board) for other in better)
 
 

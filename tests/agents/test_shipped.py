@@ -64,3 +64,30 @@ def test_the_ppo_network_is_strong():
     assert result.rates["2048"].value > 0.8
     assert (result.agent, result.illegal_moves) == ("ppo", 0)
     assert "min, " in result.training
+
+
+FREECELL = "FreeCell-v0"
+
+
+@pytest.mark.parametrize(("name", "least"), [("ppo", 0.5), ("learned", 0.6)])
+def test_freecell_networks_win_without_search(name, least):
+    result = evaluate(FREECELL, load(FREECELL, name), 120)
+    assert result.rates["win"].value > least
+    assert (result.agent, result.illegal_moves) == (name, 0)
+    assert "min, " in result.training
+
+
+def test_a_beam_wins_nearly_all():
+    result = evaluate(FREECELL, load(FREECELL, "learned", width=8), 40)
+    assert result.rates["win"].value > 0.85
+    assert (result.agent, result.width, result.illegal_moves) == ("learned", 8, 0)
+
+
+@pytest.mark.parametrize("name", ["ppo", "learned"])
+def test_cards_say_nothing_of_the_machine(name):
+    card = json.dumps(saved.load_card(shipped.WEIGHTS / f"{name}-freecell.zip"))
+    assert "/tmp" not in card
+    assert "/home" not in card
+    assert (
+        saved.load_card(shipped.WEIGHTS / f"{name}-freecell.zip")["config"]["env_arguments"]["deal_range"][0] > 32_000
+    )

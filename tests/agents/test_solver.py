@@ -207,7 +207,7 @@ def same(solver: Solver, board: np.ndarray) -> tuple[object, ...]:
 @pytest.mark.parametrize("most", [10_000, 60_000])
 def test_what_was_solved_before_makes_no_difference(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory that it left is there already, and where the first try stops does not depend on that."""
-    first, _, proof = module._QUICK_TRIES
+    first, *_, proof = module._QUICK_TRIES
     monkeypatch.setattr(module, "_QUICK_TRIES", (replace(first, most=most), proof))
     used = Solver()
     used.solve(deal_board(517776))

@@ -442,7 +442,7 @@ def test_hint_points_and_changes_nothing(home):
     with play(home, FREECELL, "--deal", "1") as terminal:
         terminal.wait("moves 0")
         terminal.press("h", "Hint: ", "[")
-        text, card = re.search(r"Hint: (\S+) \((\w\w) to ", words_beside(terminal)).groups()
+        text, card = re.search(r"Hint: (\S+) \((\w{2,3}) to ", words_beside(terminal)).groups()
         assert f"[{card.replace('T', '10'):>3}" in terminal.text
         terminal.press(text + ENTER, f"Move {text}.", "moves 1 ", gone=["Hint"])
 

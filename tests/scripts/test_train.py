@@ -381,7 +381,7 @@ def test_the_configuration_for_a_budget(argv: list[str], minutes: float, hidden:
         (["Puzzle2048-v0", "--algo", "ntuple", "--games", "0"], "must be greater than 0"),
         (
             ["Puzzle2048-v0", "--algo", "ntuple", "--config", "2min"],
-            "--config and --from are for --algo ppo, clone and clone+ppo only",
+            "--config and --from are not for --algo ntuple",
         ),
         (
             ["Puzzle2048-v0", "--algo", "clone"],
