@@ -19,6 +19,7 @@ from ..envs.common.rows import ZERO
 from ..envs.freecell import rules
 from ..envs.freecell.actions import ACTIONS
 from ..envs.freecell.estimate import USUAL, estimate
+from ..envs.freecell.planning import lay_out
 from ..envs.freecell.state import DEPTH, SHAPE, TABLE_WORDS
 from .policy import Actions, Masks, Observations
 
@@ -33,13 +34,6 @@ _GAMES_AT_ONCE = 128
 _WORDS = DEPTH + 1
 _DEAD = np.float32(-1e8)  # what is illegal is worth no more
 _MOST_PLANS = 200_000
-
-
-@njit
-def _load(table: Words, board: Words) -> None:
-    for j in range(len(board)):
-        table[j] = board[j]
-    rules.complete(table)
 
 
 @njit
@@ -69,7 +63,7 @@ def score_by_estimate(
 ) -> None:
     """Write how near to the win the estimate finds each move's position (float32 ``[N, 520]``)."""
     for i in range(len(boards)):
-        _load(table, boards[i])
+        lay_out(table, boards[i])
         rules.legal_mask(table, mask)
         for action in range(ACTIONS):
             scores[i, action] = _DEAD
@@ -105,7 +99,7 @@ def _widen(
         if scores[place] <= _DEAD:
             break
         parent, action = place // ACTIONS, place % ACTIONS
-        _load(table, boards[parent])
+        lay_out(table, boards[parent])
         if not rules.move(table, action):
             continue
         rules.autoplay(table, sent)
@@ -133,7 +127,7 @@ class Game:
         self._layers: list[tuple[NDArray[np.int64], NDArray[np.int64], Words]] = []  # parents, actions, boards before
         self._slots = np.zeros(1 << (2 * width * DEPTH_LIMIT).bit_length(), dtype=np.uint64)
         self._table, self._sent = np.zeros(TABLE_WORDS, dtype=np.uint64), np.zeros(CARDS, dtype=np.int8)
-        _load(self._table, board)
+        lay_out(self._table, board)
         _is_new(self._slots, np.uint64(rules.position_key(self._table)))
 
     @property

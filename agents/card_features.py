@@ -12,7 +12,8 @@ from ..envs.common.jit import Int, njit
 from ..envs.common.rows import ZERO
 from ..envs.freecell import rules
 from ..envs.freecell.actions import ACTIONS, DESTINATIONS, HOME
-from ..envs.freecell.state import CELLS, COLUMNS, DEPTH, LENGTHS, RUNS, SQUARES, SUIT_COUNT, TABLE_WORDS
+from ..envs.freecell.planning import lay_out
+from ..envs.freecell.state import CELLS, COLUMNS, LENGTHS, RUNS, SQUARES, SUIT_COUNT, TABLE_WORDS
 
 Words = NDArray[np.uint64]
 Places = NDArray[np.int32]
@@ -211,9 +212,7 @@ def look(boards: Words, by: Scratch, to: Afterstates) -> tuple[int, int, int]:
     n, k, m = 0, 0, 0
     to.starts[0] = 0
     for i in range(len(boards)):
-        for j in range(DEPTH + 1):
-            by.table[j] = boards[i, j]
-        rules.complete(by.table)
+        lay_out(by.table, boards[i])
         _describe(by.table, by.before, by.reach)
         for j in range(SLOTS):
             to.whole[i, j] = by.before[j]

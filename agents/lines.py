@@ -12,10 +12,11 @@ from ..envs.common.jit import njit
 from ..envs.freecell import rules
 from ..envs.freecell.actions import ACTIONS
 from ..envs.freecell.estimate import USUAL
+from ..envs.freecell.planning import lay_out
 from ..envs.freecell.state import DEPTH, SQUARES, TABLE_WORDS
 from . import solver_kernels as kernels
 from .seeds import TRAIN_DEALS
-from .solver import _Search
+from .solver import Search
 
 # Searches to try: the first finds short lines (47 moves for a deal on average, in 2 ms), the others what is left.
 _TRIES = tuple((USUAL._replace(move=move).array(), most) for move, most in ((6, 30_000), (4, 30_000), (2, 60_000)))
@@ -35,7 +36,7 @@ class LineFinder:
 
     def __init__(self, tries: int = len(_TRIES)) -> None:
         """``tries``: searches before it gives up."""
-        self._search, self._tries = _Search(), _TRIES[:tries]
+        self._search, self._tries = Search(), _TRIES[:tries]
 
     def find(self, table: NDArray[np.uint64]) -> Line | None:
         """A winning line from a table of the rules (uint64 ``[TABLE_WORDS]``), or None where none was found soon."""
@@ -100,9 +101,7 @@ class Lines:
 @njit
 def _write_masks(boards: NDArray[np.uint64], table: NDArray[np.uint64], masks: NDArray[np.int8]) -> None:
     for i in range(len(boards)):
-        for j in range(boards.shape[1]):
-            table[j] = boards[i, j]
-        rules.complete(table)
+        lay_out(table, boards[i])
         rules.legal_mask(table, masks[i])
 
 

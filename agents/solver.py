@@ -53,10 +53,11 @@ class Solution:
     limit: str = ""
 
 
-class _Search:
+class Search:
     """The memory of one search, used again for the next one."""
 
     def __init__(self) -> None:
+        """Room for a small search; see ``resize``."""
         self.heads = np.empty(_BUCKETS, dtype=np.int32)
         self.numbers = np.zeros(kernels.NUMBERS, dtype=np.int64)
         self.start = np.zeros(CARDS + 1, dtype=np.int64)
@@ -183,7 +184,7 @@ class Solver:
         check_limits(seconds, megabytes)
         self.seconds, self.megabytes, self.short = seconds, megabytes, short
         self._most_room = min(max(megabytes * 10**6 // _PEAK_BYTES, _FIRST_ROOM), 2**31 - 1)
-        self._search = _Search()
+        self._search = Search()
         self.solve(deal_board(1, start_rank=12))  # compiles, or loads what was compiled: no search shall pay for it
 
     def solve(self, board: Any) -> Solution:

@@ -12,9 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.cards import CARDS
+from ..common.jit import njit
 from . import rules
 from .actions import ACTIONS, CELL, DESTINATIONS, HOME, decode_action
 from .state import SHAPE, TABLE, WORDS, check_board, column_lengths, home_counts, pack_board
+
+
+@njit
+def lay_out(table: NDArray[np.uint64], board: NDArray[np.uint64]) -> None:
+    """Write the words of a board (uint64 ``[20]``, an observation's bytes) into a table, and what follows from them."""
+    for j in range(len(board)):
+        table[j] = board[j]
+    rules.complete(table)
 
 
 def table_of(board: Any) -> NDArray[np.uint64]:

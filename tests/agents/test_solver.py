@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from puzzlegym.agents import solver as module
 from puzzlegym.agents import solver_kernels as kernels
-from puzzlegym.agents.solver import LEAST_MEGABYTES, SOLVED, UNDECIDED, UNWINNABLE, Solver, _Search
+from puzzlegym.agents.solver import LEAST_MEGABYTES, SOLVED, UNDECIDED, UNWINNABLE, Search, Solver
 from puzzlegym.envs.common.cards import CARDS
 from puzzlegym.envs.freecell import UNWINNABLE as NEVER_WON
 from puzzlegym.envs.freecell import apply, autoplay, board_from, deal_board, legal_moves
@@ -231,14 +231,14 @@ def test_enough_memory_is_no_limit() -> None:
 
 
 def test_the_machine_has_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    solver, resize = Solver(), _Search.resize
+    solver, resize = Solver(), Search.resize
 
-    def refuse(self: _Search, room: int) -> None:
+    def refuse(self: Search, room: int) -> None:
         if room > 1 << 15:
             raise MemoryError
         resize(self, room)
 
-    monkeypatch.setattr(_Search, "resize", refuse)
+    monkeypatch.setattr(Search, "resize", refuse)
     solution = solver.solve(deal_board(517776))
     assert (solution.result, solution.limit) == (UNDECIDED, "memory (2,048 MB)")
     monkeypatch.undo()
