@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
-.PHONY: demo pictures test test-interpreted test-floor check lint bench peers bench-peers clean wheel
+.PHONY: demo pictures test test-interpreted test-floor test-ray test-ecosystem check lint bench peers bench-peers clean wheel
 
 $(BIN)/.installed: pyproject.toml .ci/constraints.txt
 	@echo "Setting up $(VENV) (once) ..."
@@ -27,6 +27,24 @@ test-interpreted: $(BIN)/.installed ## the rules once more without the compiler
 test-floor: $(BIN)/.installed ## the oldest gymnasium that is supported
 	@$(PIP) install --no-deps --upgrade --target .floor gymnasium==1.1.0
 	@PYTHONPATH=.floor $(BIN)/python -m pytest -q -n 2 tests/envs/test_contract.py tests/envs/test_vector_equivalence.py
+
+.%/.installed: pyproject.toml .ci/constraints-%.txt
+	@echo "Setting up .$* (once) ..."
+	@$(PYTHON) -m venv .$*
+	@.$*/bin/python -m pip --disable-pip-version-check -qq install -c .ci/constraints-$*.txt torch setuptools wheel
+	@.$*/bin/python -m pip --disable-pip-version-check -qq install -c .ci/constraints-$*.txt -e ".[$(EXTRAS_$*)]" $(WITH_$*)
+	@touch $@
+
+EXTRAS_ray := ray,data
+WITH_ray := pytest pytest-timeout hypothesis
+EXTRAS_ecosystem := play
+WITH_ecosystem := torchrl tianshou "minari[create,hdf5]" pytest pytest-timeout hypothesis
+
+test-ray: .ray/.installed ## Ray and RLlib, which pins a gymnasium of its own (three minutes)
+	@.ray/bin/python -m pytest tests/on_ray
+
+test-ecosystem: .ecosystem/.installed ## the examples for other libraries (two minutes; Python 3.11 or later)
+	@.ecosystem/bin/python -m pytest tests/ecosystem
 
 lint: $(BIN)/.installed
 	@$(BIN)/ruff check .
@@ -67,5 +85,5 @@ wheel: $(BIN)/.installed
 	@$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf $(VENV) .floor .peers build dist *.egg-info .lint .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .ray .ecosystem .floor .peers build dist *.egg-info .lint .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,6 +12,8 @@ from typing import BinaryIO
 from ..envs.common.files import atomic, check_place
 from .solving import Answer, Limits
 
+_UNTIMED = "untimed"
+
 
 class AnswerFile:
     """Answers to a range of deals as JSON lines; the first line says which deals, and by which limits.
@@ -20,10 +22,15 @@ class AnswerFile:
     last line that was written half-way counts as not there. To be used in a ``with`` statement.
     """
 
-    def __init__(self, path: Path, deals: range, limits: Limits) -> None:
-        """Go on with a file or begin one. Raises OSError, and ValueError for a file of anything else."""
+    def __init__(self, path: Path, deals: range, limits: Limits, untimed: bool = False) -> None:
+        """Go on with a file or begin one, ``untimed`` for answers that are.
+
+        Raises OSError, and ValueError for a file of anything else.
+        """
         self.path, self._deals = path, deals
         settings = {"time": limits.seconds, "memory": limits.megabytes, "short": limits.short}
+        if untimed:
+            settings[_UNTIMED] = True
         self._head = json.dumps({"deals": f"{deals[0]}-{deals[-1]}", **settings}).encode() + b"\n"
         self._places: dict[int, int] = {}  # where the line of a deal begins
         check_place(path)
@@ -118,7 +125,7 @@ class AnswerFile:
 
 def _foreign(path: Path, head: bytes, wanted: bytes) -> str:
     try:
-        known = set(json.loads(head)) == set(json.loads(wanted))
+        known = set(json.loads(head)) - {_UNTIMED} == set(json.loads(wanted)) - {_UNTIMED}
     except (ValueError, TypeError):
         known = False
     if not known:

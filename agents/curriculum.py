@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,8 @@ from ..envs.freecell.state import SHAPE
 from ..wrappers import StartPositionsVector
 from .configs import BackwardCurriculum, Curriculum, PPOConfig
 from .lines import Lines
+from .logs import Recent
+from .wrapping import wrap_batch
 
 _FULL_GAMES = 400  # games from the deal that their running figure speaks of
 
@@ -167,3 +171,47 @@ def curriculum_of(config: PPOConfig, seed: int) -> Ranks | Backward | None:
     if config.backward:
         return Backward(config.backward, config.num_envs, seed)
     return Ranks(config.curriculum, config.num_envs, seed) if config.curriculum else None
+
+
+def make_batch(config: PPOConfig, curriculum: Ranks | Backward | None = None, autoreset_mode: str = "SameStep") -> Any:
+    """The training batch of a configuration in its wrappers."""
+    arguments = {"num_envs": config.num_envs, "autoreset_mode": autoreset_mode, **config.env_arguments}
+    env = gymnasium.make_vec(config.env_id, **arguments)
+    return wrap_batch(curriculum.wrap(env) if curriculum else env, config.wrappers)
+
+
+class Lessons:
+    """The training batch of a configuration, its curriculum, if any, and the last games: what every learner of PPO
+    plays, and the books on it.
+    """
+
+    def __init__(self, config: PPOConfig, seed: int) -> None:
+        """Make the batch; ``seed`` is that of the curriculum's draws."""
+        self.curriculum = curriculum_of(config, seed)
+        self.batch = make_batch(config, self.curriculum)
+        self._recent = Recent(config.env_id)
+
+    def restart(self) -> None:
+        """To be called before the batch is reset."""
+        if self.curriculum:
+            self.curriculum.restart(self.batch)
+
+    def began(self) -> None:
+        """The first games of the batch are dealt; say how those that follow them start."""
+        if self.curriculum:
+            self.curriculum.began(self.batch)
+
+    def ended(self, games: Mapping[int, dict[str, Any]]) -> None:
+        """Games came to their end in this step: row -> last info."""
+        for row, info in games.items():
+            if self.curriculum is None or self.curriculum.playing[row] == self.curriculum.frontier:
+                self._recent.add([info])
+            if self.curriculum:
+                self.curriculum.ended(row, bool(info["is_success"]))
+        if self.curriculum and games:
+            self.curriculum.deal(self.batch)
+
+    def figures(self) -> dict[str, float]:
+        """Means over the last games that ended; with a curriculum those of its frontier."""
+        figures = self._recent.figures()
+        return figures | self.curriculum.figures() if self.curriculum and figures else figures

@@ -9,7 +9,9 @@ import shutil
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,12 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..envs.common.files import beside
+from ..envs.common.rng import Streams
+from ..envs.freecell import deal_board
+from .evaluation import Games
+from .portable import PortableAgent
+from .solver import SOLVED, UNWINNABLE, Solver
+from .wrapping import needed_by, wrap_single
 
 Choose = Callable[[NDArray[np.uint8], NDArray[np.bool_]], int]
 """From an observation and the mask of legal actions (bool) to an action."""
@@ -62,6 +70,70 @@ def play_episode(
         truncations=truncations,
         infos={name: np.stack([info[name] for info in infos]) for name in infos[0]},
     )
+
+
+class Solving:
+    """Plays FreeCell as the solver finds: how to play a game, or in a few words why it is left out."""
+
+    wrappers: tuple[str, ...] = ()
+
+    def __init__(self, seconds: float, short: bool) -> None:
+        """Limits of the solver."""
+        self._solver = Solver(seconds, short=short)
+        self._solver.solve(deal_board(1))  # the first use on a machine compiles, and a bar would stand still
+
+    def begin(self, seed: int, deal: int) -> Choose | str:
+        """How to play this deal."""
+        solution = self._solver.solve(deal_board(deal))
+        if solution.result != SOLVED:
+            proved = solution.result == UNWINNABLE
+            return "proved unwinnable" if proved else f"undecided at the limit of {solution.limit}"
+        line = iter(solution.actions)
+        return lambda _observation, _mask: next(line)
+
+
+class Playing:
+    """Plays as an agent does, each game with chance of its own."""
+
+    def __init__(self, agent: PortableAgent) -> None:
+        """Raises as ``policy.load`` does."""
+        self._policy = agent.player
+        self.wrappers = needed_by(self._policy)
+
+    def begin(self, seed: int, deal: int) -> Choose | str:
+        """How to play this game."""
+        streams = Streams.seeded([seed])
+        return lambda board, mask: int(self._policy.act(board[None], mask[None], streams)[0])
+
+
+@dataclass
+class Recorder:
+    """Plays games, by their numbers, into buffers. ``player``: ``Solving`` or ``Playing`` with their arguments."""
+
+    chosen: Games
+    player: Callable[[], Solving | Playing]
+
+    @cached_property
+    def seated(self) -> tuple[Solving | Playing, gymnasium.Env[Any, Any]]:
+        """The player, and the environment that it plays in; made where they are used first."""
+        player = self.player()
+        return player, wrap_single(gymnasium.make(self.chosen.env_id, disable_env_checker=True), player.wrappers)
+
+    def __call__(self, numbers: Iterable[int]) -> Generator[tuple[int, EpisodeBuffer | str], None, None]:
+        """Each game's number with its buffer, or why it is left out."""
+        player, env = self.seated
+        for number in numbers:
+            seed, setting = int(self.chosen.seeds[number]), self.setting(number)
+            choose = player.begin(seed, setting.get("deal", 0))
+            yield number, choose if isinstance(choose, str) else play_episode(env, choose, seed, setting)
+
+    def setting(self, number: int) -> dict[str, int]:
+        """The reset options of a game."""
+        return {name: int(values[number]) for name, values in self.chosen.options.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without player and environment."""
+        return {"chosen": self.chosen, "player": self.player}
 
 
 class Writer:

@@ -7,8 +7,9 @@ end, however the games are spread over the batch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 import gymnasium
@@ -19,14 +20,17 @@ from ..envs.common.rng import Streams
 from .losses import Trail
 from .measures import Infos, measures_of
 from .policy import Actions, Masks, Observations, Policy, check_id
+from .portable import PortableAgent
 from .seeds import stream_deals, stream_seeds
 from .statistics import mean_interval, rate_interval
+from .workers import Spread
 from .wrapping import needed_by, wrap_batch
 
 Progress = Callable[[int, int, int], None]
 """Called with games finished, games in all, moves made so far."""
 
 DEFAULT_BATCH = 256
+_OF_NETWORKS = 16  # games that a network plays about as fast as one
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class Games:
     def __len__(self) -> int:
         """Number of games."""
         return len(self.seeds)
+
+    def part(self, which: Sequence[int]) -> Games:
+        """Some of the games."""
+        places = np.asarray(which, dtype=np.int64)
+        return Games(self.env_id, self.seeds[places], {name: values[places] for name, values in self.options.items()})
 
 
 @dataclass(frozen=True)
@@ -160,13 +169,18 @@ def evaluate(
     agent: str | None = None,
     num_envs: int = DEFAULT_BATCH,
     progress: Progress | None = None,
+    elsewhere: Callable[[Games, Progress | None], Played] | None = None,
 ) -> Evaluation:
     """Play ``episodes`` whole games and summarise them; the result, its speed apart, does not depend on ``num_envs``.
 
-    ``agent`` is the name to report (default: the policy's). Raises ValueError as ``games`` does.
+    ``agent`` is the name to report (default: the policy's); ``elsewhere`` plays the games in place of this process, see
+    ``play_spread``. Raises ValueError as ``games`` does.
     """
     chosen = games(env_id, episodes, seed, stream=stream, start_rank=start_rank)
-    played = play(policy, chosen, num_envs=num_envs, progress=progress)
+    if elsewhere is not None:
+        played = elsewhere(chosen, progress)
+    else:
+        played = play(policy, chosen, num_envs=num_envs, progress=progress)
     return replace(
         _summary(chosen, played, agent or policy.name, seed),
         start_rank=start_rank,
@@ -216,6 +230,42 @@ def play(policy: Policy, chosen: Games, *, num_envs: int = DEFAULT_BATCH, progre
         return table.play(policy, progress)
     finally:
         table.close()
+
+
+def play_spread(spread: Spread, agent: PortableAgent, chosen: Games, progress: Progress | None = None) -> Played:
+    """Like ``play``, but the games are spread, and the seconds those of all players together: speed is that of one."""
+    parts: list[tuple[list[int], Played]] = []
+    done, moves, total = 0, 0, len(chosen)
+    least = _OF_NETWORKS if hasattr(agent.player, "sample") else 1
+    with closing(spread(_Playing(agent, chosen), range(total), total, least)) as found:
+        for part in found:
+            parts.append(part)
+            done, moves = done + len(part[0]), moves + int(part[1].moves.sum())
+            if progress is not None:
+                progress(done, total, moves)
+    return _together(parts)
+
+
+@dataclass(frozen=True)
+class _Playing:
+    """Plays some of the games, by their numbers."""
+
+    agent: PortableAgent
+    chosen: Games
+
+    def __call__(self, numbers: list[int]) -> Iterator[tuple[list[int], Played]]:
+        yield numbers, play(self.agent.player, self.chosen.part(numbers))
+
+
+def _together(parts: Sequence[tuple[list[int], Played]]) -> Played:
+    """Parts of games as one, in the order of their numbers."""
+    order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
+
+    def joined(name: str) -> Any:
+        values = [getattr(played, name) for _, played in parts]
+        return sum(values) if name == "seconds" else np.concatenate(values)[order]
+
+    return Played(**{one.name: joined(one.name) for one in fields(Played)})
 
 
 class _Table:

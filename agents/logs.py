@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,34 @@ FIGURES: dict[str, dict[str, Callable[[dict[str, Any]], float]]] = {
     },
     "FreeCell-v0": {"home": lambda info: info["cards_home"], "win": lambda info: info["is_success"]},
 }
+
+
+class Recent:
+    """The last games of a puzzle that ended, and what there is to say of them."""
+
+    def __init__(self, env_id: str) -> None:
+        """No game has ended yet."""
+        self._readers, self._infos = FIGURES[env_id], deque[dict[str, Any]](maxlen=RECENT)
+
+    def add(self, infos: Iterable[dict[str, Any]]) -> None:
+        """Note the last infos of games."""
+        self._infos.extend(infos)
+
+    def figures(self) -> dict[str, float]:
+        """The mean of every figure; none before a game has ended."""
+        if not self._infos:
+            return {}
+        return {name: float(np.mean([read(info) for info in self._infos])) for name, read in self._readers.items()}
+
+
+def final_numbers(infos: Mapping[str, Any], row: int) -> dict[str, Any]:
+    """The numbers that a batch with autoreset in the same step tells of the game of ``row`` that has just ended."""
+    final = infos["final_info"]
+    return {name: values[row].item() for name, values in final.items() if _is_number(name, values)}
+
+
+def _is_number(name: str, values: Any) -> bool:
+    return not name.startswith("_") and isinstance(values, np.ndarray) and values.ndim == 1
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,10 @@ from .lines import legal_masks
 from .networks import build
 from .networks.suit_views import SuitViews
 
+# Products of few rows are computed in another way, and their last bits differ: it would depend on the other games of a
+# batch which of two moves, as good as equal, is made.
+_LEAST_ROWS = 16
+
 
 class NetworkPolicy:
     """A trained network as a player: the most likely legal move, or a sample."""
@@ -32,8 +36,11 @@ class NetworkPolicy:
 
     def act(self, observations: NDArray[np.uint8], masks: NDArray[np.bool_], rng: Streams) -> NDArray[np.int64]:
         """One action per row; see ``policy.Policy``."""
+        rows = len(masks)
+        if rows < _LEAST_ROWS:
+            observations, masks = (np.resize(array, (_LEAST_ROWS, *array.shape[1:])) for array in (observations, masks))
         with torch.no_grad():
-            logits, _ = self.network(torch.as_tensor(observations), torch.as_tensor(masks))
+            logits = self.network(torch.as_tensor(observations), torch.as_tensor(masks))[0][:rows]
         if not self.sample:
             return np.asarray(logits.argmax(1).numpy())
         chances = torch.softmax(logits.double(), 1).cumsum(1).numpy()
@@ -59,6 +66,7 @@ class NetworkJudge:
 # What a saved network was trained by -> its configuration.
 _CONFIGS: dict[str, type[PPOConfig] | type[CloneConfig] | type[DistillConfig]] = {
     "masked PPO": PPOConfig,
+    "RLlib PPO": PPOConfig,
     "cloning": CloneConfig,
     "distillation": DistillConfig,
 }

@@ -64,6 +64,7 @@ AGENTS: dict[str, dict[str, str]] = {
 # What a saved agent was trained by -> function that loads it to play (torch is imported with the first one).
 LOADERS = {
     "masked PPO": "network_policy:load_policy",
+    "RLlib PPO": "network_policy:load_policy",
     "cloning": "network_policy:load_policy",
     "distillation": "network_policy:load_policy",
     "n-tuple TD": "ntuple_training:load_player",

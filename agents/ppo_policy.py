@@ -14,7 +14,7 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from torch import Tensor, nn
 
 from ..envs.common.rng import Streams
-from .networks import build
+from .networks import build, sample
 from .policy import Policy
 
 
@@ -55,7 +55,7 @@ class PuzzlePolicy(MaskableActorCriticPolicy):
             chance = Streams.seeded(torch.randint(2**31, (len(obs),)).tolist())
             actions = torch.as_tensor(self.teacher.act(obs.numpy(), action_masks.reshape(log_probs.shape), chance))
         else:
-            actions = log_probs.argmax(1) if deterministic else _sample(log_probs)
+            actions = log_probs.argmax(1) if deterministic else sample(log_probs)
         return actions, values, log_probs.gather(1, actions[:, None]).squeeze(1)
 
     def evaluate_actions(
@@ -76,12 +76,6 @@ class PuzzlePolicy(MaskableActorCriticPolicy):
         self, observation: Tensor, deterministic: bool = False, action_masks: NDArray[np.bool_] | None = None
     ) -> Tensor:
         return self.forward(observation, deterministic, action_masks)[0]
-
-
-def _sample(log_probs: Tensor) -> Tensor:
-    """One action a row by the Gumbel-max trick: faster than multinomial for wide rows."""
-    noise = torch.empty_like(log_probs).exponential_()
-    return (log_probs - noise.log()).argmax(1)
 
 
 class LeanMaskBuffer(MaskableRolloutBuffer):

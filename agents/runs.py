@@ -36,6 +36,7 @@ class Progress:
     fraction: float = 0.0
     rate: float = 0.0  # steps per second, of this session
     figures: dict[str, float] = field(default_factory=dict)
+    lost: int = 0  # workers of a cluster that were lost so far
 
 
 class Reporter(Protocol):

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -15,13 +15,14 @@ from ..envs.freecell.actions import CELL, HOME, decode_action
 from ..envs.freecell.env import FreeCellEnv
 from ..envs.freecell.state import CELLS, COLUMNS
 from .solver import MEGABYTES, SOLVED, UNDECIDED, UNWINNABLE, Solver, check_limits
-from .workers import spread
+from .workers import Spread, spread
 
 RESULTS = (SOLVED, UNWINNABLE, UNDECIDED)
 _CHUNK = 4  # deals given to a process at a time
 _ALONE = 0.5  # seconds after which other processes are worth their start
 _LETTERS = "abcd"
-_KEYS = ("deal", "result", "moves", "positions", "seconds")
+_KEYS = ("deal", "result", "moves", "positions")
+_MORE_KEYS = ("seconds", "limit")  # where there are any
 
 
 @dataclass(frozen=True)
@@ -46,28 +47,35 @@ class Limits:
 class Answer:
     """What is known of a deal (None: another position).
 
-    ``moves``: a winning line in standard notation; ``positions``: how many were found in all; ``limit``: what stopped
-    a search that is undecided.
+    ``moves``: a winning line in standard notation; ``positions``: how many were found in all; ``seconds``: None if they
+    do not count; ``limit``: what stopped a search that is undecided.
     """
 
     deal: int | None
     result: str
     moves: tuple[str, ...] = ()
     positions: int = 0
-    seconds: float = 0.0
+    seconds: float | None = 0.0
     limit: str = ""
 
     def to_json(self) -> str:
-        """One line: deal, result, moves, positions, seconds; and limit, if it is undecided."""
-        values = {**asdict(self), "moves": list(self.moves), "seconds": round(self.seconds, 6)}
-        return json.dumps({key: values[key] for key in (*_KEYS, *(["limit"] if self.limit else []))})
+        """One line: deal, result, moves, positions; seconds, if they count; and limit, if it is undecided."""
+        values = {**asdict(self), "moves": list(self.moves)}
+        if self.seconds is not None:
+            values["seconds"] = round(self.seconds, 6)
+        more = [key for key in _MORE_KEYS if values[key] not in (None, "")]
+        return json.dumps({key: values[key] for key in (*_KEYS, *more)})
+
+    def untimed(self) -> Answer:
+        """The same without ``seconds``: equal wherever it was found."""
+        return replace(self, seconds=None)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Answer:
         """Inverse of ``to_json``. Raises ValueError for another text."""
         try:
             values = json.loads(text)
-            answer = cls(**{**values, "moves": tuple(values["moves"])})
+            answer = cls(**{"seconds": None, **values, "moves": tuple(values["moves"])})
         except (TypeError, KeyError, ValueError):
             raise ValueError("not the line of an answer") from None
         if answer.result not in RESULTS or set(_KEYS) - set(values):
@@ -80,10 +88,12 @@ def solve_board(board: Any, limits: Limits) -> Answer:
     return _Desk(limits).answer({"board": board}, None)
 
 
-def solve_deals(deals: Sequence[int], limits: Limits, jobs: int = 1) -> Generator[Answer, None, None]:
-    """The answers to numbered deals (none twice), in their order. See ``as_solved`` for ``jobs``."""
+def solve_deals(
+    deals: Sequence[int], limits: Limits, jobs: int = 1, spread_by: Spread | None = None
+) -> Generator[Answer, None, None]:
+    """The answers to numbered deals (none twice), in their order. See ``as_solved`` for ``jobs`` and ``spread_by``."""
     early: dict[int | None, Answer] = {}
-    with closing(as_solved(deals, limits, jobs)) as answers:
+    with closing(as_solved(deals, limits, jobs, spread_by, len(deals))) as answers:
         for deal in deals:
             while deal not in early:
                 answer = next(answers)
@@ -91,12 +101,18 @@ def solve_deals(deals: Sequence[int], limits: Limits, jobs: int = 1) -> Generato
             yield early.pop(deal)
 
 
-def as_solved(deals: Iterable[int], limits: Limits, jobs: int = 1) -> Generator[Answer, None, None]:
+def as_solved(
+    deals: Iterable[int], limits: Limits, jobs: int = 1, spread_by: Spread | None = None, total: int = 0
+) -> Generator[Answer, None, None]:
     """The answers to numbered deals in the order in which they are found, on up to ``jobs`` processes.
 
     The answers do not depend on the number of processes, but for a limit of time. Others start only after half a
-    second; close the iterator to end them. Raises ValueError for a number that is no deal.
+    second; close the iterator to end them. ``spread_by`` spreads the work in another way instead, and wants to know how
+    many deals there are (``total``). Raises ValueError for a number that is no deal.
     """
+    if spread_by is not None:
+        yield from spread_by(partial(_solved, limits), deals, total)
+        return
     began, rest = time.monotonic(), iter(deals)
     for answer in _solved(limits, rest):
         yield answer

@@ -78,7 +78,7 @@ class SupervisedRun(Generic[Config]):
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
         self.progress, self.stop = Progress(), False
         self.rng, self.pupil = np.random.default_rng(seed), Pupil(config, self.network, seed)
-        self._recent: deque[dict[str, Any]] = deque(maxlen=logs.RECENT)
+        self._recent = logs.Recent(config.env_id)
         self._agrees: deque[float] = deque(maxlen=200)
         self._seconds_before, self._steps_before = 0.0, 0
 
@@ -130,7 +130,7 @@ class SupervisedRun(Generic[Config]):
     def play(self, moves: int = 1) -> None:
         """So many moves in each of the pupil's games."""
         for _ in range(moves):
-            self._recent.extend(self.pupil.play())
+            self._recent.add(self.pupil.play())
 
     def _anneal(self) -> None:
         for group in self.optimizer.param_groups:
@@ -153,11 +153,8 @@ class SupervisedRun(Generic[Config]):
 
     def figures(self) -> dict[str, float]:
         """Of the pupil's last games; and how often the network's favourite is the teacher's move."""
-        if not self._recent or not self._agrees:
-            return {}
-        readers = logs.FIGURES[self.config.env_id]
-        figures = {name: float(np.mean([read(info) for info in self._recent])) for name, read in readers.items()}
-        return figures | {"agrees": float(np.mean(self._agrees))}
+        figures = self._recent.figures()
+        return figures | {"agrees": float(np.mean(self._agrees))} if figures and self._agrees else {}
 
     def _log(self) -> None:
         if figures := self.figures():

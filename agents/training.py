@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,22 +15,15 @@ from stable_baselines3.common.logger import configure
 
 from . import logs, ppo, saved
 from .configs import PPOConfig
-from .curriculum import Backward, Ranks, curriculum_of
+from .curriculum import Backward, Lessons, Ranks
 from .errors import AgentError
 from .network_policy import load_network
 from .runs import Budget, Progress, Reporter, versions
 from .seeds import stream_seeds
 from .vec_env import SB3VecEnv
-from .wrapping import wrap_batch
 
 CHECKPOINT_SECONDS = 30.0
 TENSORBOARD = "tensorboard"
-
-
-def make_batch(config: PPOConfig, curriculum: Ranks | Backward | None = None) -> Any:
-    """The training batch in its wrappers."""
-    env = gymnasium.make_vec(config.env_id, num_envs=config.num_envs, autoreset_mode="SameStep", **config.env_arguments)
-    return wrap_batch(curriculum.wrap(env) if curriculum else env, config.wrappers)
 
 
 class Run:
@@ -43,9 +35,8 @@ class Run:
         Raises OSError for a folder that cannot be written, AgentError for an agent with another network.
         """
         self.config, self.budget, self.seed, self.out, self.origin = config, budget, seed, out, saved.origin(start)
-        self.curriculum = curriculum_of(config, seed)
-        self.batch = make_batch(config, self.curriculum)
-        bridge = SB3VecEnv(self.batch)
+        self.lessons = Lessons(config, seed)
+        bridge = SB3VecEnv(self.lessons.batch)
         self.venv = ppo.normalised(bridge, config)
         self.learner = ppo.make_learner(config, self.venv, seed)
         if start:
@@ -53,7 +44,6 @@ class Run:
         (out / TENSORBOARD).mkdir(parents=True, exist_ok=True)
         self.progress = Progress()
         self.stop = False
-        self._recent: deque[dict[str, Any]] = deque(maxlen=logs.RECENT)
         self._seconds_before = 0.0
         self._steps_before = 0
 
@@ -89,34 +79,20 @@ class Run:
         """Learn until the budget is used up or ``stop`` is set, then save."""
         self.learner.set_logger(configure(str(self.out / TENSORBOARD), ["tensorboard"]))
         self.venv.seed(int(stream_seeds("train", self.seed + self._steps_before, self.config.num_envs)[0]))
-        if self.curriculum:
-            self.curriculum.restart(self.batch)
+        self.lessons.restart()
         callback = _Callback(self, reporter)
         # The learner's own total is out of reach: the budget of the run ends it.
         self.learner.learn(10**15, callback=callback, reset_num_timesteps=False, tb_log_name="")
         self.save()
 
-    def games_began(self) -> None:
-        """The first games of the batch are dealt; say how those that follow them start."""
-        if self.curriculum:
-            self.curriculum.began(self.batch)
-
-    def ended(self, row: int, info: dict[str, Any]) -> None:
-        """A game of the batch came to its end."""
-        if self.curriculum is None:
-            self._recent.append(info)
-        else:
-            if self.curriculum.playing[row] == self.curriculum.frontier:
-                self._recent.append(info)
-            self.curriculum.ended(row, bool(info["is_success"]))
+    @property
+    def curriculum(self) -> Ranks | Backward | None:
+        """What decides how games start, if anything does."""
+        return self.lessons.curriculum
 
     def after_step(self, infos: list[dict[str, Any]], dones: Any) -> None:
         """Book-keeping after each step of the batch."""
-        rows = np.flatnonzero(dones)
-        for row in rows:
-            self.ended(int(row), infos[row])
-        if self.curriculum and len(rows):
-            self.curriculum.deal(self.batch)
+        self.lessons.ended({int(row): infos[row] for row in np.flatnonzero(dones)})
 
     def measure(self, started: float) -> Progress:
         """Bring ``progress`` up to date; ``started``: when this session began (``time.perf_counter``)."""
@@ -127,14 +103,6 @@ class Run:
         progress.fraction = self.budget.fraction(progress.steps, progress.seconds)
         self.learner.fraction_done = progress.fraction
         return progress
-
-    def figures(self) -> dict[str, float]:
-        """Means over the last games that ended; with a curriculum those of its frontier."""
-        if not self._recent:
-            return {}
-        readers = logs.FIGURES[self.config.env_id]
-        figures = {name: float(np.mean([read(info) for info in self._recent])) for name, read in readers.items()}
-        return figures | (self.curriculum.figures() if self.curriculum else {})
 
     def save(self) -> None:
         """Write ``agent.zip`` atomically. Raises OSError with the old file untouched."""
@@ -152,14 +120,14 @@ class Run:
             **self.origin,
             "steps": self.learner.num_timesteps,
             "seconds": round(self.progress.seconds, 1),
-            "training_figures": {name: round(value, 4) for name, value in self.figures().items()},
+            "training_figures": {name: round(value, 4) for name, value in self.lessons.figures().items()},
             "curriculum": self.curriculum.state() if self.curriculum else None,
             "versions": _versions(),
         }
 
     def log(self) -> None:
         """One row of figures into ``log.csv`` and TensorBoard."""
-        figures = self.figures()
+        figures = self.lessons.figures()
         if not figures:
             return
         logs.append(self.out, self.progress.steps, self.progress.seconds, figures)
@@ -176,7 +144,7 @@ class _Callback(BaseCallback):
         self.started = self.saved = time.perf_counter()
 
     def _on_training_start(self) -> None:
-        self.run.games_began()
+        self.run.lessons.began()
 
     def _on_step(self) -> bool:
         self.run.after_step(self.locals["infos"], self.locals["dones"])
@@ -185,7 +153,7 @@ class _Callback(BaseCallback):
         return not self.run.stop and progress.fraction < 1.0
 
     def _on_rollout_end(self) -> None:
-        self.run.progress.figures = self.run.figures()
+        self.run.progress.figures = self.run.lessons.figures()
         self.run.log()
 
     def _on_training_end(self) -> None:

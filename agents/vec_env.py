@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import DummyVecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
+from .logs import final_numbers
 from .wrapping import wrap_single
 
 _AGENT_METHOD = "action_masks"
@@ -80,8 +81,7 @@ class SB3VecEnv(VecEnv):
 
     def _ending(self, infos: dict[str, Any], i: int, timed_out: bool) -> dict[str, Any]:
         """The info dict of game i's last step: SB3's keys, and the game's own numbers."""
-        final = infos["final_info"]
-        info = {name: values[i].item() for name, values in final.items() if _is_number(name, values)}
+        info = final_numbers(infos, i)
         info["terminal_observation"] = infos["final_obs"][i]
         info["TimeLimit.truncated"] = timed_out
         info["episode"] = {"r": float(self._returns[i]), "l": int(self._lengths[i])}
@@ -128,7 +128,3 @@ def one_by_one(env_id: str, num_envs: int, wrappers: Iterable[str], **arguments:
         return env
 
     return DummyVecEnv([make] * num_envs)
-
-
-def _is_number(name: str, values: Any) -> bool:
-    return not name.startswith("_") and isinstance(values, np.ndarray) and values.ndim == 1

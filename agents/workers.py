@@ -1,4 +1,7 @@
-"""Work spread over processes: results come as they are made, and no process outlives the one that started it."""
+"""Work spread over processes: results come as they are made, and no process outlives the one that started it.
+
+``ray_work`` spreads the same work over a Ray cluster.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,38 @@ from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 Work = Callable[[Chunk], Iterable[Result]]
 
 _RESULT, _END, _ERROR = range(3)
+
+
+class Spread(Protocol):
+    """Something that spreads work: see ``ray_work.spread_on_ray``, which also says how many items go together."""
+
+    def __call__(
+        self, work: Callable[[list[Item]], Iterable[Result]], items: Iterable[Item], total: int, least: int = 1
+    ) -> Generator[Result, None, None]:
+        """All that ``work`` makes of ``total`` items, in the order in which it gets done.
+
+        ``least``: so many items at once take hardly longer than one.
+        """
+        ...
+
+
+def in_order(results: Iterable[tuple[int, Result]]) -> Generator[Result, None, None]:
+    """Results that come with their numbers, in the order of these: 0, 1, 2 and so on, whichever come first."""
+    early: dict[int, Result] = {}
+    following = 0
+    for number, result in results:
+        early[number] = result
+        while following in early:
+            yield early.pop(following)
+            following += 1
 
 
 def spread(

@@ -23,7 +23,8 @@ def told(answer: Answer, name: str) -> str:
         how = "unwinnable, proved by a complete search"
     else:
         how = f"undecided, stopped at the limit of {answer.limit}"
-    return f"{name}: {how} ({counted(answer.positions, 'position')}, {_duration(answer.seconds)})"
+    took = "" if answer.seconds is None else f", {_duration(answer.seconds)}"
+    return f"{name}: {how} ({counted(answer.positions, 'position')}{took})"
 
 
 def _duration(seconds: float) -> str:
@@ -43,7 +44,8 @@ class Summary:
         """One answer more."""
         self._results[answer.result] += 1
         milliseconds, positions, moves = self._figures.values()
-        milliseconds.append(1000 * answer.seconds)
+        if answer.seconds is not None:
+            milliseconds.append(1000 * answer.seconds)
         positions.append(answer.positions)
         if answer.result == SOLVED:
             moves.append(len(answer.moves))

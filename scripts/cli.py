@@ -23,6 +23,7 @@ EXTRAS = {
     **dict.fromkeys(("PIL", "filelock", "platformdirs", "rich", "scipy", "tyro"), "play"),
     **dict.fromkeys(("matplotlib", "sb3_contrib", "stable_baselines3", "tensorboard", "torch", "tqdm"), "train"),
     **dict.fromkeys(("h5py", "minari"), "data"),
+    "ray": "ray",
 }
 
 

@@ -8,24 +8,23 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
-import gymnasium
 import numpy as np
 import tyro
 
 from .. import PUZZLES, __version__
-from ..agents.dataset import Choose, Writer, loading, new_dataset, play_episode
+from ..agents.dataset import Playing, Recorder, Solving, Writer, loading, new_dataset
 from ..agents.evaluation import Games, games
-from ..agents.policy import check_id, load
+from ..agents.policy import check_id
+from ..agents.portable import PortableAgent
 from ..agents.seeds import TEST_DEALS, TRAIN_DEALS
-from ..agents.solver import SOLVED, UNWINNABLE, Solver
-from ..agents.wrapping import needed_by, wrap_single
-from ..envs.common.rng import Streams
-from ..envs.freecell import deal_board
+from ..agents.workers import Spread, in_order
 from ..envs.freecell.deals import MAX_DEAL
 from ._console import counted, steps_done, terminable
+from ._ray import OnRay, spreading
 
 FREECELL, SOLVER = "FreeCell-v0", "solver"
 _SECONDS = 60.0
@@ -58,25 +57,26 @@ class Dataset:
     """Solver: time for a deal."""
     short: tyro.conf.FlagCreatePairsOff[bool] = False
     """Solver: look longer for a shorter line."""
+    ray: OnRay = None
 
 
 def run(options: Dataset) -> int:
     """Write the dataset, return the exit code. Raises ValueError for options that are wrong."""
     chosen = _chosen(options)
-    player = _player(options)
+    recorder = Recorder(chosen, _player(options))
     began = time.monotonic()
-    made = gymnasium.make(options.env_id, disable_env_checker=True)
     with (
         terminable(),
-        closing(wrap_single(made, player.wrappers)) as env,
+        spreading(options.ray) as spread,
+        closing(recorder.seated[1]) as env,
         new_dataset(options.out, env, *_described(options)) as writer,
     ):
         _warn(chosen)
-        _play(env, chosen, player, writer)
+        left_out = _play(recorder, writer, spread)
     print(f"{counted(writer.episodes, 'episode')}, {counted(writer.steps, 'move')}", end=" ")
     print(f"in {time.monotonic() - began:.1f} s: {options.out} ({_megabytes(options.out):,.1f} MB)")
-    if player.left_out:
-        print(f"Left out: {_listed(player.left_out)}")
+    if left_out:
+        print(f"Left out: {_listed(left_out)}")
     print("Load it in Python:", *loading(options.out), sep="\n")
     return 0
 
@@ -125,56 +125,12 @@ def _warn(chosen: Games) -> None:
         )
 
 
-class _Player(Protocol):
-    """Who plays, and which deals were left out, by the reason."""
-
-    wrappers: tuple[str, ...]
-    left_out: dict[str, list[int]]
-
-    def begin(self, seed: int, deal: int) -> Choose | None:
-        """How to play this game, None to leave it out."""
-
-
-class _Solving:
-    """Plays what the solver found."""
-
-    wrappers: tuple[str, ...] = ()
-
-    def __init__(self, seconds: float, short: bool) -> None:
-        self._solver = Solver(seconds, short=short)
-        self._solver.solve(deal_board(1))  # the first use on a machine compiles, and a bar would stand still
-        self.left_out: dict[str, list[int]] = {}
-
-    def begin(self, seed: int, deal: int) -> Choose | None:
-        solution = self._solver.solve(deal_board(deal))
-        if solution.result != SOLVED:
-            proved = solution.result == UNWINNABLE
-            why = "proved unwinnable" if proved else f"undecided at the limit of {solution.limit}"
-            self.left_out.setdefault(why, []).append(deal)
-            return None
-        line = iter(solution.actions)
-        return lambda _observation, _mask: next(line)
-
-
-class _Playing:
-    """Plays as a policy does, each game with chance of its own."""
-
-    def __init__(self, env_id: str, agent: str) -> None:
-        self._policy = load(env_id, agent)
-        self.wrappers = needed_by(self._policy)
-        self.left_out: dict[str, list[int]] = {}
-
-    def begin(self, seed: int, deal: int) -> Choose | None:
-        streams = Streams.seeded([seed])
-        return lambda board, mask: int(self._policy.act(board[None], mask[None], streams)[0])
-
-
-def _player(options: Dataset) -> _Player:
+def _player(options: Dataset) -> partial[Solving] | partial[Playing]:
     if options.agent == SOLVER and options.env_id == FREECELL:
-        return _Solving(_SECONDS if options.time is None else options.time, options.short)
+        return partial(Solving, _SECONDS if options.time is None else options.time, options.short)
     if options.time is not None or options.short:
         raise ValueError(f"--time and --short are for the solver, not for {options.agent}")
-    return _Playing(options.env_id, options.agent)
+    return partial(Playing, PortableAgent(options.env_id, options.agent))
 
 
 def _described(options: Dataset) -> tuple[str, str]:
@@ -185,19 +141,27 @@ def _described(options: Dataset) -> tuple[str, str]:
     return algorithm, f"{options.env_id}, {what}, played by {algorithm}{won}. Infos hold the masks of legal actions."
 
 
-def _play(env: gymnasium.Env[Any, Any], chosen: Games, player: _Player, writer: Writer) -> None:
-    """Play all games into the dataset."""
-    with steps_done("games") as tick:
-        for i, seed in enumerate(chosen.seeds.tolist()):
-            setting = {name: int(values[i]) for name, values in chosen.options.items()}
-            deal = setting.get("deal", 0)
-            tick(f"deal {deal}" if deal else f"game {i + 1}", len(chosen))
-            choose = player.begin(seed, deal)
-            if choose is not None:
-                writer.add(play_episode(env, choose, seed, setting))
+def _play(recorder: Recorder, writer: Writer, spread: Spread | None) -> dict[str, list[int]]:
+    """Play all games into the dataset; returns the deals left out, by the reason."""
+    total, left_out = len(recorder.chosen), dict[str, list[int]]()
+    recorded = recorder(range(total)) if spread is None else spread(recorder, range(total), total)
+    with closing(recorded), steps_done("games") as tick:
+        tick(_called(recorder, 0), total)
+        for number, episode in enumerate(in_order(recorded)):
+            if isinstance(episode, str):
+                left_out.setdefault(episode, []).append(recorder.setting(number)["deal"])
+            else:
+                writer.add(episode)
+            tick(_called(recorder, min(number + 1, total - 1)), total)
     if not writer.episodes:
-        raise ValueError(f"no dataset was written, since no game was won; {_listed(player.left_out)}")
-    writer.note(left_out=player.left_out)
+        raise ValueError(f"no dataset was written, since no game was won; {_listed(left_out)}")
+    writer.note(left_out=left_out)
+    return left_out
+
+
+def _called(recorder: Recorder, number: int) -> str:
+    deal = recorder.setting(number).get("deal")
+    return f"deal {deal}" if deal else f"game {number + 1}"
 
 
 def _listed(left_out: Mapping[str, Sequence[int]]) -> str:

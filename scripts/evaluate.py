@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -18,9 +19,12 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from .. import PUZZLES
-from ..agents.evaluation import Evaluation, Rate, evaluate, games
-from ..agents.policy import Policy, beams, load, samples, searches
+from ..agents.evaluation import Evaluation, Rate, evaluate, games, play_spread
+from ..agents.policy import beams, samples, searches
+from ..agents.portable import PortableAgent
+from ..agents.workers import Spread
 from ._console import progress
+from ._ray import OnRay, spreading
 
 OfNetworks = Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(help_behavior_hint="(default: as trained)")]
 """A flag about the moves of networks."""
@@ -57,16 +61,18 @@ class Evaluate:
     """Print JSON instead of a table: an object, or a list for several agents."""
     plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: none)")] = None
     """Draw scores and rates, too, as .png, .svg, .pdf or what else matplotlib writes."""
+    ray: OnRay = None
 
 
 def run(options: Evaluate) -> int:
     """Evaluate every agent in turn, print the results, return the exit code. Raises ValueError for bad options."""
     _check(options)
-    players = [(name, _loaded(options, name)) for name in options.agent]
+    agents = [_loaded(options, name) for name in options.agent]
     results: list[Evaluation] = []
     try:
-        for name, player in players:
-            results.append(_evaluate(options, name, player))
+        with spreading(options.ray) as spread:
+            for agent in agents:
+                results.append(_evaluate(options, agent, spread))
     finally:  # after Ctrl-C those of the agents that have played
         if results:
             _report(options, results)
@@ -120,29 +126,34 @@ def _draw(results: Sequence[Evaluation], path: Path) -> None:
     _plotting.save(_comparison.draw(results, names, shown_rates(results)), path)
 
 
-def evaluate_one(options: Evaluate, name: str) -> Evaluation:
-    """One agent's result."""
-    return _evaluate(options, name, _loaded(options, name))
+def evaluate_one(options: Evaluate, name: str, spread: Spread | None = None) -> Evaluation:
+    """One agent's result; ``spread``: who plays the games, if not this process."""
+    return _evaluate(options, _loaded(options, name), spread)
 
 
-def _loaded(options: Evaluate, name: str) -> Policy:
+def _loaded(options: Evaluate, name: str) -> PortableAgent:
     """The agent, with what was asked for of depth, width and choice of moves, as far as it has them."""
     search = (options.depth, options.move_time) if searches(options.env_id, name) else (None, None)
     sample = sample_of(options.sampled, options.greedy) if samples(options.env_id, name) else None
     width = options.width if beams(options.env_id, name) else None
-    return load(options.env_id, name, *search, sample=sample, width=width)
+    settings = {"depth": search[0], "seconds": search[1], "sample": sample, "width": width}
+    agent = PortableAgent(options.env_id, name, settings)
+    agent.player  # noqa: B018  # if it cannot play, this says so
+    return agent
 
 
-def _evaluate(options: Evaluate, name: str, player: Policy) -> Evaluation:
-    with progress(short(name), options.episodes) as callback:
+def _evaluate(options: Evaluate, agent: PortableAgent, spread: Spread | None) -> Evaluation:
+    elsewhere = None if spread is None else partial(play_spread, spread, agent)
+    with progress(short(agent.name), options.episodes) as callback:
         return evaluate(
             options.env_id,
-            player,
+            agent.player,
             options.episodes,
             options.seed,
             start_rank=options.start_rank,
-            agent=name,
+            agent=agent.name,
             progress=callback,
+            elsewhere=elsewhere,
         )
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from .. import PUZZLES
 from ..agents.evaluation import Evaluation, games
 from ..agents.policy import check_id, named_agents
+from ._ray import OnRay, spreading
 from .evaluate import Evaluate, evaluate_one, show
 
 
@@ -30,6 +31,7 @@ class Leaderboard:
     """The games to play: same seed, same games."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
     """Print a JSON list instead of a table."""
+    ray: OnRay = None
 
 
 def run(options: Leaderboard) -> int:
@@ -40,11 +42,12 @@ def run(options: Leaderboard) -> int:
     call = Evaluate(options.env_id, names, options.episodes, options.seed)
     results: list[Evaluation] = []
     try:
-        for name in names:
-            try:
-                results.append(evaluate_one(call, name))
-            except ModuleNotFoundError as error:  # an agent that needs more than this command does
-                print(f"{name} left out: {error.name} is not installed", file=sys.stderr)
+        with spreading(options.ray) as spread:
+            for name in names:
+                try:
+                    results.append(evaluate_one(call, name, spread))
+                except ModuleNotFoundError as error:  # an agent that needs more than this command does
+                    print(f"{name} left out: {error.name} is not installed", file=sys.stderr)
     finally:  # after Ctrl-C those that have played
         if results:
             _report(sorted(results, key=lambda result: -result.score_mean), options.json)

@@ -15,11 +15,13 @@ import tyro
 from ..agents.answer_file import AnswerFile
 from ..agents.solver import MEGABYTES, SOLVED, UNDECIDED, UNWINNABLE
 from ..agents.solving import Answer, Limits, as_solved, solve_board, solve_deals
+from ..agents.workers import Spread
 from ..envs.common.threads import available
 from ..envs.freecell import Game, State, deal_board
 from ..envs.freecell.deals import check_deal
 from ._answers import Summary, told
 from ._console import counted, is_terminal, steps_done, terminable
+from ._ray import OnRay, spreading
 
 _CODES = {SOLVED: 0, UNWINNABLE: 3, UNDECIDED: 4}
 _INTERRUPTED = 130
@@ -48,8 +50,11 @@ class Solve:
     """Memory for a search; each process has one."""
     short: tyro.conf.FlagCreatePairsOff[bool] = False
     """Look longer, for a shorter line."""
+    untimed: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Leave the seconds out: what is printed and written is then the same, byte for byte, on every run."""
     jobs: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: one for each core)")] = None
     """Ranges: processes."""
+    ray: OnRay = None
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="(default: none)")] = None
     """Ranges: write the lines of JSON here, each at once; if it was stopped, the same command goes on."""
 
@@ -62,8 +67,8 @@ def run(options: Solve) -> int:
     limits = Limits(options.time, options.memory, options.short)
     if options.deals is not None:
         return _solve_range(options, limits)
-    if options.out is not None or options.jobs is not None:
-        raise ValueError("--out and --jobs are for ranges: --deals A-B")
+    if options.out is not None or options.jobs is not None or options.ray is not None:
+        raise ValueError("--out, --jobs and --ray are for ranges: --deals A-B")
     return _solve_one(options, limits)
 
 
@@ -74,6 +79,7 @@ def _solve_one(options: Solve, limits: Limits) -> int:
     else:
         start, name = _position(options.board or "")
         answer = solve_board(start, limits)
+    answer = answer.untimed() if options.untimed else answer
     if options.json:
         print(answer.to_json())
     elif answer.result == SOLVED:
@@ -106,11 +112,14 @@ def _solve_range(options: Solve, limits: Limits) -> int:
     deals = _range(options.deals or "")
     if options.jobs is not None and options.jobs < 1:
         raise ValueError(f"--jobs must be at least 1, not {options.jobs}")
-    jobs = options.jobs or available()
-    with terminable():  # so that the processes end with this one
+    if options.jobs is not None and options.ray is not None:
+        raise ValueError(
+            "--jobs is for processes of this machine: a Ray cluster knows its own, leave it out with --ray"
+        )
+    with terminable(), spreading(options.ray) as spread:  # so that the processes end with this one
         if options.out is not None:
-            return _solve_into(options.out, options, deals, limits, jobs)
-        answers = solve_deals(deals, limits, jobs)
+            return _solve_into(options.out, options, deals, limits, spread)
+        answers = _stripped(solve_deals(deals, limits, options.jobs or available(), spread), options)
         # Lines on a terminal show by themselves how it goes on, and a bar would be in their way.
         bar = not (options.json and is_terminal(sys.stdout))
         return _report(_with_bar(answers, len(deals)) if bar else answers, options)
@@ -127,11 +136,20 @@ def _range(text: str) -> range:
     return range(first, last + 1)
 
 
-def _solve_into(path: Path, options: Solve, deals: range, limits: Limits, jobs: int) -> int:
+def _stripped(answers: Answers, options: Solve) -> Answers:
+    """The answers as they were asked for."""
+    with closing(answers):
+        for answer in answers:
+            yield answer.untimed() if options.untimed else answer
+
+
+def _solve_into(path: Path, options: Solve, deals: range, limits: Limits, spread: Spread | None) -> int:
     """Solve what the file does not have yet, and report on all that it has."""
-    with AnswerFile(path, deals, limits) as file:
+    with AnswerFile(path, deals, limits, options.untimed) as file:
+        missing = len(deals) - len(file)
+        found = as_solved(file.missing(), limits, options.jobs or available(), spread, missing)
         try:
-            with closing(_with_bar(as_solved(file.missing(), limits, jobs), len(deals) - len(file))) as answers:
+            with closing(_with_bar(_stripped(found, options), missing)) as answers:
                 for answer in answers:
                     file.add(answer)
             file.sort()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 import signal
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,24 +15,23 @@ import tyro
 
 from .. import PUZZLES
 from ..agents.policy import check_id
-from ._console import is_terminal
+from ._console import counted
+from ._training_display import Display, told
 
-if TYPE_CHECKING:  # torch and rich are imported when a run begins
-    from rich.progress import Progress as RichProgress
-
+if TYPE_CHECKING:  # torch is imported when a run begins
     from ..agents.cloning import CloneRun
     from ..agents.distilling import DistillRun
     from ..agents.ntuple_training import NTupleRun
-    from ..agents.runs import Budget, Progress
+    from ..agents.rllib.training import RLlibRun
+    from ..agents.runs import Budget
     from ..agents.training import Run as PPORun
 
-    Run = PPORun | NTupleRun | CloneRun | DistillRun
+    Run = PPORun | NTupleRun | CloneRun | DistillRun | RLlibRun
 
-Algorithm = Literal["ppo", "ntuple", "clone", "clone+ppo", "distill"]
+Algorithm = Literal["ppo", "ntuple", "clone", "clone+ppo", "distill", "rllib-ppo"]
 _PLAIN_RATE = 0.1
 _SOLVED = "FreeCell-v0"
 _FINETUNE, _CLONE_SHARE = "finetune", 0.25
-_LINE_SECONDS = 15.0  # between lines of progress where there is no terminal
 _LARGEST_SEED = 2**32 - 1  # that NumPy's generator takes
 
 
@@ -48,8 +45,8 @@ class Train:
 
     id: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID", help=f"The puzzle: {' or '.join(PUZZLES)}.")]
     algo: Algorithm = "ppo"
-    """Masked PPO; for 2048 the tables of an n-tuple network; for FreeCell the solver's moves, alone or before PPO, or
-    what an agent finds looking at a position under all names of the suits."""
+    """Masked PPO, here or on Ray (rllib-ppo); for 2048 the tables of an n-tuple network; for FreeCell the solver's
+    moves, alone or before PPO, or what an agent finds looking at a position under all names of the suits."""
     minutes: Annotated[float | None, _option("M", "the configuration's")] = None
     """Train for this long in all; PPO's learning rate falls over it."""
     steps: Annotated[int | None, _option("N", "no limit")] = None
@@ -60,8 +57,9 @@ class Train:
     """Folder of the run: agent.zip, log.csv, and PPO's tensorboard/."""
     resume: Annotated[Path | None, _option("DIR", "a new run")] = None
     """Go on with the run in this folder; without a budget, to the end of its own."""
-    config: Annotated[str | None, _option("NAME", "the usual one")] = None
-    """PPO and clone: a named configuration; a wrong name lists those that there are."""
+    config: Annotated[str | None, _option("NAME|FILE", "the usual one")] = None
+    """PPO and clone: a named configuration (a wrong name lists those that there are), or a JSON file with env_id, base
+    (a name), and what differs from it, such as `puzzlegym tune` writes."""
     start: Annotated[Path | None, tyro.conf.arg(name="from", metavar="RUN", help_behavior_hint="(default: none)")] = (
         None
     )
@@ -82,6 +80,14 @@ class Train:
     """n-tuple: the step, shared by all look-ups."""
     decay: Annotated[float | None, _option("L", "0.5")] = None
     """n-tuple: lambda of TD(lambda), 0 to 1."""
+    address: Annotated[str | None, _option("ADDRESS", "a Ray of its own")] = None
+    """rllib-ppo: the Ray cluster to work on: auto, HOST:PORT or ray://HOST:PORT."""
+    env_runners: Annotated[int | None, _option("K", "2")] = None
+    """rllib-ppo: workers that play, one core each."""
+    learners: Annotated[int | None, _option("L", "0: this process")] = None
+    """rllib-ppo: workers that learn together."""
+    gpus: Annotated[float | None, _option("G", "0")] = None
+    """rllib-ppo: GPUs for each of those that learn."""
 
 
 def run(args: Train) -> int:
@@ -128,7 +134,7 @@ def _train(args: Train) -> int:
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with _Display(training_run.config.env_id, str(training_run.out)) as display:
+        with Display(training_run.config.env_id, str(training_run.out)) as display:
             training_run.train(display)
     finally:
         for number, handler in before.items():
@@ -149,7 +155,7 @@ def _open(args: Train) -> Run:
             raise ValueError(
                 "--resume goes on with the run's own settings; it takes --minutes, --steps or --games only"
             )
-        return _resumed(args.resume, budget, args.id)
+        return _resumed(args, args.resume, budget)
     out = _folder(args)
     if (out / "agent.zip").exists():
         raise ValueError(f"{out} already holds a run: go on with it by --resume {out}, or choose another --out")
@@ -170,6 +176,8 @@ def _check_options(args: Train, settings: dict[str, Any]) -> None:
         raise ValueError("--config and --from are not for --algo ntuple")
     if args.algo == "distill" and args.config:
         raise ValueError("--algo distill has one configuration: leave --config away")
+    if args.algo != "rllib-ppo" and _cluster_options(args):
+        raise ValueError("--address, --env-runners, --learners and --gpus are for --algo rllib-ppo only")
     if args.data and args.algo not in ("clone", "clone+ppo"):
         raise ValueError("--data is for --algo clone and clone+ppo only")
     if args.algo in ("clone", "clone+ppo", "distill") and args.id != _SOLVED:
@@ -198,16 +206,28 @@ def _settings(args: Train) -> dict[str, Any]:
     return ({"coherent": False, "rate": _PLAIN_RATE} if args.plain else {}) | flags | given
 
 
-def _resumed(path: Path, budget: Budget | None, env_id: str) -> Run:
+def _cluster_options(args: Train) -> dict[str, Any]:
+    """The settings of a cluster that the call gives."""
+    names = ("address", "env_runners", "learners", "gpus")
+    return {name: value for name in names if (value := getattr(args, name)) is not None}
+
+
+def _resumed(args: Train, path: Path, budget: Budget | None) -> Run:
     from ..agents.saved import load_card
 
+    env_id, cluster = args.id, _cluster_options(args)
     algorithm = load_card(path, env_id).get("algorithm")
+    if algorithm == "RLlib PPO":
+        from ..agents.rllib.training import RLlibRun
+
+        return RLlibRun.resume(path, _without_games(budget), env_id, cluster)
+    if cluster:
+        raise ValueError("--address, --env-runners, --learners and --gpus are for runs of --algo rllib-ppo only")
     if algorithm == "n-tuple TD":
         from ..agents.ntuple_training import NTupleRun
 
         return NTupleRun.resume(path, budget, env_id)
-    if budget and budget.games:
-        raise ValueError("--games: for --algo ntuple only")
+    budget = _without_games(budget)
     if algorithm == "cloning":
         from ..agents.cloning import CloneRun
 
@@ -221,6 +241,12 @@ def _resumed(path: Path, budget: Budget | None, env_id: str) -> Run:
     return Run.resume(path, budget, env_id)
 
 
+def _without_games(budget: Budget | None) -> Budget | None:
+    if budget and budget.games:
+        raise ValueError("--games: for --algo ntuple only")
+    return budget
+
+
 def _fresh_ppo(args: Train, settings: dict[str, Any], budget: Budget | None, out: Path) -> Run:
     from ..agents.configs import ppo_config
     from ..agents.runs import Budget
@@ -229,6 +255,17 @@ def _fresh_ppo(args: Train, settings: dict[str, Any], budget: Budget | None, out
     from ..agents.training import Run  # torch is imported from here on
 
     return Run(config, budget or Budget(seconds=60 * config.minutes), args.seed, out, args.start)
+
+
+def _fresh_rllib(args: Train, settings: dict[str, Any], budget: Budget | None, out: Path) -> Run:
+    from ..agents.configs import ppo_config
+    from ..agents.runs import Budget
+
+    config = ppo_config(args.id, args.config, budget)
+    from ..agents.rllib.training import Cluster, RLlibRun  # Ray is imported from here on
+
+    cluster = Cluster(**_cluster_options(args))
+    return RLlibRun(config, budget or Budget(seconds=60 * config.minutes), args.seed, out, args.start, cluster)
 
 
 def _fresh_clone(args: Train, settings: dict[str, Any], budget: Budget | None, out: Path) -> Run:
@@ -274,6 +311,7 @@ _FRESH: dict[str, Callable[..., Run]] = {
     "clone": _fresh_clone,
     "clone+ppo": _fresh_ppo,
     "distill": _fresh_distill,
+    "rllib-ppo": _fresh_rllib,
     "ntuple": _fresh_ntuple,
 }
 
@@ -282,7 +320,8 @@ def _say_end(args: Train, training_run: Run, code: int) -> None:
     progress, out = training_run.progress, shlex.quote(str(training_run.out))
     print(
         f"{'Stopped' if code else 'Done'}: {progress.steps:,} steps in {progress.seconds / 60:.1f} minutes, "
-        f"{_figures(progress.figures)}"
+        f"{told(progress.figures)}"
+        + (f", {counted(training_run.illegal_moves, 'illegal move')}" if hasattr(training_run, "illegal_moves") else "")
     )
     print(f"Saved in {training_run.out}")
     if code:
@@ -290,80 +329,3 @@ def _say_end(args: Train, training_run: Run, code: int) -> None:
     else:
         print(f"Compare: puzzlegym evaluate {args.id} --agent random {out}")
         print(f"Watch:   puzzlegym watch {args.id} --agent {out}")
-
-
-# How to say a figure; the others are shares of games.
-_WORDS: dict[str, str] = {
-    "score": "score {:,.0f}",
-    "home": "cards home {:.1f}",
-    "rank": "start rank {:.0f}",
-    "before": "{:.0f} moves to go",
-}
-
-
-_MOST_SHARES = 3
-_LINE = 70  # columns, beside percentage and bar
-
-
-def _figures(figures: dict[str, float], between: str = ", ", shares: int = _MOST_SHARES) -> str:
-    """The figures; of shares the last that are above zero, and the next one."""
-    names = [name for name in figures if name not in _WORDS]
-    above = [i for i, name in enumerate(names) if figures[name] > 0]
-    end = (above[-1] if above else -1) + 2
-    told = [name for name in figures if name in _WORDS or name in names[:end][-shares:]]
-    words = [_WORDS.get(name, name + " {:.0%}").format(figures[name]) for name in told]
-    return between.join(words) or "no game ended yet"
-
-
-def _line(progress: Progress) -> str:
-    """Figures, speed and time left; short enough to share 80 columns with the percentage and a bar."""
-    thousands = progress.rate / 1000
-    rest = [f"{thousands:.{0 if thousands >= 10 else 1}f}k steps/s"]
-    if 0 < progress.fraction < 1:
-        rest.append(f"{_clock(progress.seconds * (1 - progress.fraction) / progress.fraction)} left")
-    lines = ("  ".join([_figures(progress.figures, "  ", shares), *rest]) for shares in (3, 2, 1))
-    return next((line for line in lines if len(line) <= _LINE), "  ".join(rest))
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
-
-
-class _Display:
-    """A bar on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, env_id: str, out: str) -> None:
-        self.title = f"Training {env_id} in {out} (Ctrl-C saves and stops)"
-        self._last = time.perf_counter()
-        self._bar: RichProgress | None = None
-
-    def __enter__(self) -> _Display:
-        print(self.title, flush=True)
-        if is_terminal(sys.stdout):
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            columns = (
-                BarColumn(bar_width=None),  # as wide as the text leaves it
-                TextColumn("{task.percentage:>3.0f}%"),
-                TextColumn("{task.description}"),
-            )
-            self._bar = Progress(*columns, refresh_per_second=4, expand=True)
-            self._bar.add_task("first games ...", total=1.0)
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def update(self, progress: Progress) -> None:
-        """Show the run's figures, steps per second and the time left."""
-        now = time.perf_counter()
-        if progress.fraction < 1 and now - self._last < (0.25 if self._bar else _LINE_SECONDS):
-            return
-        self._last = now
-        if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=progress.fraction, description=_line(progress))
-        else:
-            print(f"{progress.fraction:4.0%}  {progress.steps:>10,} steps  {_line(progress)}", flush=True)

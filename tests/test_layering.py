@@ -45,7 +45,7 @@ WITHOUT_GYMNASIUM = {
     "notation",
     "games",
 }
-LEARNING = {"torch", "stable_baselines3", "sb3_contrib"}
+LEARNING = {"torch", "stable_baselines3", "sb3_contrib", "ray", "optuna", "minari"}
 
 
 def sources():

@@ -14,10 +14,10 @@ from torch import nn
 from .afterstate_net import AfterstateNet
 from .card_afterstate_net import CardAfterstateNet
 from .card_net import CardNet
-from .layers import ILLEGAL
+from .layers import ILLEGAL, sample
 from .one_hot import OneHotMLP
 
-__all__ = ["ILLEGAL", "NETWORKS", "AfterstateNet", "CardAfterstateNet", "CardNet", "OneHotMLP", "build"]
+__all__ = ["ILLEGAL", "NETWORKS", "AfterstateNet", "CardAfterstateNet", "CardNet", "OneHotMLP", "build", "sample"]
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {
     "one_hot_mlp": OneHotMLP,

@@ -99,15 +99,17 @@ class AfterstateNet(nn.Module):
 
     def forward(self, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and values; the value of a board without a legal move is 0."""
-        n = len(obs)
+        n, device = len(obs), self.bias.device  # the boards are looked at by the CPU, wherever the layers are
         legal = np.empty((n, ACTIONS), dtype=np.bool_)
         gains, places = np.empty(ACTIONS * n, np.float32), np.empty((ACTIONS * n, self.width), np.int64)
-        k = _afterstates(*board_words(obs.numpy()), self._lookups, self.orient, self._boards, legal, gains, places)
+        k = _afterstates(
+            *board_words(obs.cpu().numpy()), self._lookups, self.orient, self._boards, legal, gains, places
+        )
         first = sum_rows(torch.from_numpy(places[:k]), self.table)
-        first = first + torch.from_numpy(gains[:k, None] / _GAIN_UNIT) * self.gain
+        first = first + torch.from_numpy(gains[:k, None] / _GAIN_UNIT).to(device) * self.gain
         both = both_heads(self.body(F.relu_(first + self.bias)), self.logits, self.value)
-        where = torch.from_numpy(legal).nonzero(as_tuple=True)
-        logits = torch.full((n, ACTIONS), ILLEGAL).index_put(where, both[:, 0])
-        values = torch.zeros((n, ACTIONS)).index_put(where, both[:, 1])
+        where = torch.from_numpy(legal).to(device).nonzero(as_tuple=True)
+        logits = torch.full((n, ACTIONS), ILLEGAL, device=device).index_put(where, both[:, 0])
+        values = torch.zeros((n, ACTIONS), device=device).index_put(where, both[:, 1])
         chances = torch.softmax(logits.detach(), 1)
         return torch.where(masks, logits, ILLEGAL), (chances * values).sum(1)

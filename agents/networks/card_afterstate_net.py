@@ -47,14 +47,14 @@ class _Sums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, table: Tensor, seen: Afterstates) -> Tensor:
         ctx.seen, ctx.shape = seen, table.shape
-        return torch.from_numpy(first_layer(seen, table.detach().numpy()))
+        return torch.from_numpy(first_layer(seen, table.detach().cpu().numpy())).to(table.device)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        table = grad.new_zeros(ctx.shape)
+        table = torch.zeros(ctx.shape)
         boards = np.zeros((len(ctx.seen.whole), ctx.shape[1]), np.float32)
-        _spread(ctx.seen, grad.contiguous().numpy(), boards, table.numpy())
-        return table, None
+        _spread(ctx.seen, grad.cpu().contiguous().numpy(), boards, table.numpy())
+        return table.to(grad.device), None
 
 
 class CardAfterstateNet(nn.Module):
@@ -81,12 +81,13 @@ class CardAfterstateNet(nn.Module):
 
     def forward(self, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and values; the value of a board without a legal move is 0."""
-        n, seen = len(obs), self._looker.look(obs.numpy())
+        device = self.bias.device  # the boards are looked at by the CPU, wherever the layers are
+        n, seen = len(obs), self._looker.look(obs.cpu().numpy())
         first: Tensor = _Sums.apply(self.table, seen)  # type: ignore[no-untyped-call]
-        first = first + torch.from_numpy(seen.gains[:, None]) * self.gain
+        first = first + torch.from_numpy(seen.gains[:, None]).to(device) * self.gain
         both = both_heads(self.body(F.relu_(first + self.bias)), self.logits, self.value)
-        both, where = both[torch.from_numpy(seen.children)], torch.from_numpy(seen.actions)
-        logits = torch.full((n * ACTIONS,), ILLEGAL).index_put((where,), both[:, 0]).view(n, ACTIONS)
+        both, where = both[torch.from_numpy(seen.children).to(device)], torch.from_numpy(seen.actions).to(device)
+        logits = torch.full((n * ACTIONS,), ILLEGAL, device=device).index_put((where,), both[:, 0]).view(n, ACTIONS)
         chances = torch.softmax(logits.detach(), 1).view(-1)[where]
-        values = torch.zeros(n).index_add(0, where // ACTIONS, chances * both[:, 1])
+        values = torch.zeros(n, device=device).index_add(0, where // ACTIONS, chances * both[:, 1])
         return torch.where(masks, logits, ILLEGAL), values

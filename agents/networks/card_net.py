@@ -75,7 +75,7 @@ class CardNet(nn.Module):
         board = obs.long()
         columns = board[:, 1:].transpose(1, 2)  # [B, 8, 19]
         length = (columns != 0).sum(2)
-        depth = (length[:, :, None] - 1 - torch.arange(DEPTH)).clamp(min=0)  # 0 at the open end
+        depth = (length[:, :, None] - 1 - torch.arange(DEPTH, device=length.device)).clamp(min=0)  # 0 at the open end
         index = torch.where(columns != 0, columns * DEPTH + depth, 0)
         cells, home = board[:, 0, :CELLS], board[:, 0, CELLS:]
         need = _needs(board, home)
@@ -83,7 +83,7 @@ class CardNet(nn.Module):
         kinds = torch.where(columns != 0, kind.transpose(1, 2) * DEPTH + depth, 0)
         bags = self.cards(index.reshape(n * COLUMNS, DEPTH)) + self.needs(kinds.reshape(n * COLUMNS, DEPTH))
         column = self.column(bags).view(n, COLUMNS, -1)
-        home = torch.where(home == 0, _CARDS + torch.arange(CELLS), home)
+        home = torch.where(home == 0, _CARDS + torch.arange(CELLS, device=home.device), home)
         rest = self.cells(cells) + self.empty_cells((cells == 0).sum(1)) + self.home(home)
         whole = self.whole(column.sum(1) / COLUMNS + rest)
         return self._logits(board, need, length, column, whole, masks), self.value(whole).squeeze(1)
@@ -110,7 +110,7 @@ class CardNet(nn.Module):
         small = self.moved(card) + self.depth(depth) + self.uncovered(under) + self.covered(top) + kinds
         small = small + self.moved_need(own_need) + self.uncovered_need(under_need)
         score = self.score(small + sources + targets + self.view(whole)[game]).squeeze(1)
-        return torch.full(masks.shape, ILLEGAL).index_put((game, action), score)
+        return torch.full(masks.shape, ILLEGAL, device=masks.device).index_put((game, action), score)
 
 
 def _needs(board: Tensor, home: Tensor) -> Tensor:
@@ -136,8 +136,8 @@ def _in_order(board: Tensor) -> Tensor:
 def _find(board: Tensor, game: Tensor, card: Tensor) -> tuple[Tensor, Tensor]:
     """Row (0 = the cells) and column of each card on its game's board."""
     n = len(board)
-    where = torch.zeros((n, _CARDS), dtype=torch.long)
-    squares = torch.arange(board[0].numel()).expand(n, -1)
+    where = torch.zeros((n, _CARDS), dtype=torch.long, device=board.device)
+    squares = torch.arange(board[0].numel(), device=board.device).expand(n, -1)
     where.scatter_(1, board.flatten(1), squares)
     square = where[game, card]
     return square // COLUMNS, square % COLUMNS

@@ -30,7 +30,7 @@ class OneHotMLP(nn.Module):
     def forward(self, obs: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and values."""
         squares = obs.flatten(1).long()
-        squares = squares + torch.arange(0, squares.shape[1] * self.values, self.values)
+        squares = squares + torch.arange(0, squares.shape[1] * self.values, self.values, device=obs.device)
         hidden = self.body(F.relu_(sum_rows(squares, self.first.weight) + self.bias))
         both = both_heads(hidden, self.logits, self.value)
         return torch.where(masks, both[:, :-1], ILLEGAL), both[:, -1]

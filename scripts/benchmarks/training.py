@@ -9,7 +9,7 @@ from typing import Any
 
 from ...agents import ppo
 from ...agents.configs import PPO_CONFIGS, PPOConfig, ppo_config
-from ...agents.training import make_batch
+from ...agents.curriculum import make_batch
 from ...agents.vec_env import SB3VecEnv, one_by_one
 from .rounds import Case
 

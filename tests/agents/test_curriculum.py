@@ -10,10 +10,9 @@ import gymnasium
 import numpy as np
 import pytest
 from puzzlegym.agents.configs import PPO_CONFIGS, BackwardCurriculum, RankCurriculum, ppo_config
-from puzzlegym.agents.curriculum import Backward, Ranks, curriculum_of
+from puzzlegym.agents.curriculum import Backward, Ranks, curriculum_of, make_batch
 from puzzlegym.agents.seeds import TEST_DEALS, TRAIN_DEALS
 from puzzlegym.agents.solver import Solver
-from puzzlegym.agents.training import make_batch
 from reference.playing import choose_all
 
 BOTH: list[Any] = [

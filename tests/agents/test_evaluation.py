@@ -118,6 +118,21 @@ def test_result_does_not_depend_on_the_batch(env_id: str, name: str) -> None:
         assert other.lost.tolist() == found[0].lost.tolist()
 
 
+def test_a_network_never_judges_a_few_rows_alone() -> None:
+    """The last bits would be others than in a batch, and so might be the choice between moves as good as equal."""
+    env = gym.make_vec("FreeCell-v0", num_envs=20)
+    boards, infos = env.reset(seed=0)
+    masks, rows = infos["action_mask"].astype(np.bool_), list[int]()
+    policy: Any = load("FreeCell-v0", "learned")
+    inner = policy.network
+    policy.network = lambda *seen: rows.append(len(seen[0])) or inner(*seen)
+    together = policy.act(boards, masks, Streams.seeded(range(20)))
+    alone = [policy.act(boards[i : i + 1], masks[i : i + 1], Streams.seeded([i])) for i in range(20)]
+    assert together.tolist() == np.concatenate(alone).tolist()
+    assert set(rows) == {16, 20}
+    env.close()
+
+
 @pytest.mark.parametrize("env_id", list(PUZZLES))
 def test_games_are_those_of_the_single_environment(env_id: str) -> None:
     policy = load(env_id, "random")

@@ -64,6 +64,17 @@ def test_others_are_not_started_for_a_moment_of_work(monkeypatch: pytest.MonkeyP
     assert len(list(as_solved(range(1, 100), Limits(), jobs=8))) == 99
 
 
+def test_work_can_be_spread_in_another_way(answers: list[Answer]) -> None:
+    asked: list[int] = []
+
+    def backwards(work: Any, items: Any, total: int, least: int = 1) -> Any:
+        asked.append(total)
+        yield from work(list(reversed(items)))
+
+    assert timeless(list(solve_deals(DEALS, Limits(), spread_by=backwards))) == timeless(answers)
+    assert asked == [len(DEALS)]
+
+
 def test_answers_come_in_order_whatever_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
     def backwards(deals: range, *_: object) -> Any:
         yield from (Answer(deal, SOLVED) for deal in reversed(deals))
@@ -108,6 +119,8 @@ def test_answers_as_json() -> None:
     text = '{"deal": 5, "result": "solved", "moves": ["3a", "26v4"], "positions": 17, "seconds": 0.012346}'
     assert answer.to_json() == text
     assert Answer.from_json(text) == replace(answer, seconds=0.012346)
+    assert answer.untimed().to_json() == text.replace(', "seconds": 0.012346', "")
+    assert Answer.from_json(answer.untimed().to_json()) == answer.untimed()
     undecided = Answer(None, UNDECIDED, (), 9, 1.5, "time (1 s)")
     assert json.loads(undecided.to_json()) == {
         "deal": None,

@@ -110,7 +110,7 @@ def test_a_teacher_is_imitated_first(tmp_path: Path) -> None:
     run = Run(config, Budget(steps=steps), 0, tmp_path)
     run.train(Silent())
     assert run.learner.policy.teacher is not None
-    assert run.figures()["score"] > 10_000  # the teacher's own games
+    assert run.lessons.figures()["score"] > 10_000  # the teacher's own games
     assert played(config.env_id, load(config.env_id, str(tmp_path))).score_mean > 8_000
 
     shorter = Run(replace(config, teacher_share=0.5), Budget(steps=steps), 0, tmp_path / "shorter")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from puzzlegym.agents.workers import spread
+from puzzlegym.agents.workers import in_order, spread
 
 
 def test_everything_is_done_once() -> None:
@@ -21,6 +21,13 @@ def test_everything_is_done_once() -> None:
     results = list(spread(partial(map, str), chunks, 2))
     assert sorted(results, key=int) == [str(i) for i in range(60)]
     assert multiprocessing.active_children() == []
+
+
+def test_results_in_the_order_of_their_numbers() -> None:
+    results = in_order(iter([(2, "c"), (0, "a"), (1, "b"), (4, "e"), (3, "d")]))
+    assert list(results) == ["a", "b", "c", "d", "e"]
+    first = in_order((number, number) for number in [0, 1])
+    assert next(first) == 0, "none waits for what comes later"
 
 
 def test_no_work_starts_no_process() -> None:

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from puzzlegym import PUZZLES
 from puzzlegym.agents.configs import ppo_config
-from puzzlegym.agents.training import make_batch
+from puzzlegym.agents.curriculum import make_batch
 from puzzlegym.agents.vec_env import SB3VecEnv
 from puzzlegym.scripts import _console, bench
 from puzzlegym.scripts.benchmarks import growth, peers, phases, starting, stepping, training

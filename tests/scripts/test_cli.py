@@ -168,7 +168,7 @@ def test_unreadable_file_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: py
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "/somewhere/agent.zip")
 
-    monkeypatch.setattr("puzzlegym.scripts.evaluate.load", refuse)
+    monkeypatch.setattr("puzzlegym.agents.policy.load", refuse)
     line = refused(capsys, "evaluate", "FreeCell-v0", "--agent", "random")
     assert "/somewhere/agent.zip: Permission denied" in line
 

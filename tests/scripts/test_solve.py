@@ -183,6 +183,9 @@ def test_files_that_cannot_be_read(
         (["--deal", "1", "--memory", "-1"], "not -1"),
         (["--deals", "1-2", "--jobs", "0"], "--jobs must be at least 1, not 0"),
         (["--deal", "1", "--jobs", "2"], "are for ranges"),
+        (["--deal", "1", "--ray"], "are for ranges"),
+        (["--deals", "1-2", "--ray", "--jobs", "2"], "leave it out with --ray"),
+        (["--deals", "1-2", "--ray", "one", "two"], "--ray takes one address, not 'one two'"),
         (["--board", "x", "--out", "y"], "are for ranges"),
         (["--deals", "1-2", "--out", "/nowhere/x.jsonl"], "/nowhere/x.jsonl: No such file or directory"),
         (["--deals", "1-2", "--out", "/"], "/: Is a directory"),
@@ -258,6 +261,21 @@ def test_the_file_does_not_depend_on_the_processes(
     path = tmp_path / "two.jsonl"
     called(capsys, "--deals", RANGE, "--out", str(path), "--jobs", "2")
     assert timeless(path.read_text()) == timeless(whole)
+
+
+def test_untimed_is_equal_byte_for_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ([], ["--json"]):
+        first, again = (called(capsys, "--deals", RANGE, "--untimed", *more) for _ in range(2))
+        assert first == again
+        assert "second" not in first
+    path = tmp_path / "untimed.jsonl"
+    argv = ["--deals", RANGE, "--out", str(path)]
+    called(capsys, *argv, "--untimed")
+    assert path.read_text().partition("\n")[2] == first
+    assert '"untimed": true' in path.read_text().partition("\n")[0]
+    assert called(capsys, *argv, "--untimed", "--json") == first
+    assert "the same options" in refused(capsys, *argv), "one file does not have both kinds"
+    assert called(capsys, "--deal", "11982", "--untimed", code=3).endswith(" positions)\n")
 
 
 @pytest.mark.parametrize("end", ["", '{"deal": 11985, "res', '{"deal": 11985, "result": "solved", "moves": [], "pos\n'])

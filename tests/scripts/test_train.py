@@ -20,6 +20,7 @@ import pytest
 from puzzlegym.agents import saved
 from puzzlegym.agents.training import Progress
 from puzzlegym.scripts import train
+from puzzlegym.scripts._training_display import line, told
 from puzzlegym.scripts.cli import main
 
 ID = "Puzzle2048-v0"
@@ -300,13 +301,13 @@ def test_one_line_of_progress_on_a_terminal(terminal: tuple[int, int], tmp_path:
 )
 def test_a_long_line_leaves_room_for_percentage_and_bar(figures: dict[str, float]) -> None:
     progress = Progress(steps=9_999_999, seconds=7200.0, fraction=0.3, rate=23_456.7, figures=figures)
-    assert len(train._line(progress)) <= 80 - len("━━━━ 100% ")
+    assert len(line(progress)) <= 80 - len("━━━━ 100% ")
 
 
 def test_shares_are_shown_up_to_the_first_that_nobody_reached() -> None:
     figures = {"score": 1.0, "512": 1.0, "1024": 0.5, "2048": 0.25, "4096": 0.0, "8192": 0.0}
-    assert train._figures(figures) == "score 1, 1024 50%, 2048 25%, 4096 0%"
-    assert train._figures({"score": 1.0, "512": 0.0, "1024": 0.0}) == "score 1, 512 0%"
+    assert told(figures) == "score 1, 1024 50%, 2048 25%, 4096 0%"
+    assert told({"score": 1.0, "512": 0.0, "1024": 0.0}) == "score 1, 512 0%"
 
 
 def test_an_n_tuple_network_is_trained_resumed_and_played(
