@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from . import config_file
 from .runs import Budget
 from .seeds import TRAIN_DEALS
 
@@ -151,14 +152,17 @@ _FOR_A_BUDGET = ("2min", "10min", "60min", "120min")
 
 
 def ppo_config(env_id: str, name: str | None = None, budget: Budget | None = None) -> PPOConfig:
-    """The configuration of that name; without one, that which is made for a budget nearest to the minutes of
-    ``budget``. Raises ValueError for an unknown name.
+    """The configuration of that name, or in the file of that name (see ``config_file``); without one, that which is
+    made for a budget nearest to the minutes of ``budget``. Raises ValueError for an unknown name and for a file of
+    anything else, OSError for one that cannot be read.
     """
     known = PPO_CONFIGS[env_id]
-    if name is not None:
-        if name not in known:
-            raise ValueError(f"unknown configuration {name!r} for {env_id}: use {', '.join(known)}")
-        return known[name]
+    if name is None:
+        return _for_budget(known, budget)
+    return config_file.named(name, env_id, known, _for_budget(known, budget), env_id)
+
+
+def _for_budget(known: dict[str, PPOConfig], budget: Budget | None) -> PPOConfig:
     made = [known[key] for key in _FOR_A_BUDGET if key in known]
     if not made or budget is None or budget.seconds is None:
         return next(iter(known.values()))
@@ -227,10 +231,9 @@ CLONE_CONFIGS: dict[str, CloneConfig] = {
 
 
 def clone_config(name: str | None = None) -> CloneConfig:
-    """The configuration of that name (None: the first one). Raises ValueError for an unknown name."""
-    if name is not None and name not in CLONE_CONFIGS:
-        raise ValueError(f"unknown configuration {name!r} for cloning: use {', '.join(CLONE_CONFIGS)}")
-    return CLONE_CONFIGS[name or next(iter(CLONE_CONFIGS))]
+    """The configuration of that name or file (None: the first one). Raises ValueError and OSError as ``ppo_config``."""
+    default = next(iter(CLONE_CONFIGS.values()))
+    return default if name is None else config_file.named(name, default.env_id, CLONE_CONFIGS, default, "cloning")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ EXTRAS = {
     **dict.fromkeys(("PIL", "filelock", "platformdirs", "rich", "scipy", "tyro"), "play"),
     **dict.fromkeys(("matplotlib", "sb3_contrib", "stable_baselines3", "tensorboard", "torch", "tqdm"), "train"),
     **dict.fromkeys(("h5py", "minari"), "data"),
+    "optuna": "tune",
     "ray": "ray",
 }
 
@@ -41,6 +42,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "train": Command("train", "Train", "Train an agent, or go on with a saved run."),
+    "tune": Command("tune", "Tune", "Search for good numbers of PPO: learning rate, batch size and others."),
     "evaluate": Command("evaluate", "Evaluate", "Play held-out games with one or several agents and compare them."),
     "leaderboard": Command("leaderboard", "Leaderboard", "Evaluate all named agents of a puzzle."),
     "plot": Command("plot", "Plot", "Draw the learning curves of training runs."),

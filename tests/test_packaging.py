@@ -77,7 +77,7 @@ def test_wheel_metadata(wheel):
     core = [re.match(r"[a-z0-9-]+", text)[0] for text in fields.get_all("Requires-Dist") if "extra ==" not in text]
     assert sorted(core) == ["gymnasium", "numba", "numpy"]
     assert fields["License-Expression"] == "MIT"
-    assert fields.get_all("Provides-Extra") == ["play", "video", "train", "data", "ray", "dev"]
+    assert fields.get_all("Provides-Extra") == ["play", "video", "train", "data", "tune", "ray", "dev"]
     (scripts,) = (name for name in files.namelist() if name.endswith("entry_points.txt"))
     assert "puzzlegym = puzzlegym.scripts.cli:main" in files.read(scripts).decode()
 
