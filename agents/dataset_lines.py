@@ -16,7 +16,10 @@ from .seeds import TEST_DEALS
 
 
 class DatasetLines:
-    """The won games of a FreeCell dataset that ``puzzlegym dataset`` wrote, again and again in random order."""
+    """The won games of a FreeCell dataset, again and again in random order.
+
+    ``puzzlegym dataset`` writes such ones, and so does ``minari.DataCollector`` with ``record_infos=True``.
+    """
 
     def __init__(self, folder: Path, seed: int) -> None:
         """Read all. Raises AgentError for what is no such dataset, and for games of test deals."""
@@ -53,7 +56,8 @@ def _episodes(folder: Path) -> Iterator[minari.EpisodeData]:
 def _check(dataset: minari.MinariDataset, folder: Path) -> None:
     if dataset.env_spec is None or dataset.env_spec.id != "FreeCell-v0":
         raise AgentError(f"{folder} holds games of {dataset.env_spec and dataset.env_spec.id}, not of FreeCell-v0")
-    if dataset.observation_space.shape != SHAPE:
+    space = dataset.observation_space
+    if space.shape != SHAPE or not np.issubdtype(space.dtype, np.integer):
         raise AgentError(f"{folder} holds other observations than those of FreeCell-v0")
 
 
@@ -67,5 +71,10 @@ def _line(episode: minari.EpisodeData, folder: Path) -> Line | None:
         raise AgentError(f"{folder} holds test deal {deal}: learn from deals above {TEST_DEALS[1]:,} only")
     if not infos["is_success"][-1]:
         return None
-    boards: NDArray[np.uint8] = np.ascontiguousarray(episode.observations[:-1]).reshape(-1, SQUARES)
+    told = np.asarray(episode.observations[:-1])
+    if told.shape[1:] != SHAPE:  # each is the content of a .jpg file
+        raise AgentError(
+            f"{folder} holds pictures in place of boards, as Minari 0.5.3 writes them: use another version"
+        )
+    boards: NDArray[np.uint8] = np.ascontiguousarray(told, dtype=np.uint8).reshape(-1, SQUARES)
     return Line(boards.view(np.uint64), np.asarray(episode.actions, dtype=np.int64))

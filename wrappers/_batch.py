@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from ..envs.base.batch import Batch
@@ -66,6 +66,11 @@ def _method(env: AnyVectorEnv, name: str) -> Any:
 
 class PuzzleVectorWrapper(_VectorBase):
     """A wrapper of a native batch through which the puzzle's own methods can be reached."""
+
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """The batch's mode, under the name that ``SyncVectorEnv`` has for it and TorchRL reads."""
+        return AutoresetMode(self.metadata["autoreset_mode"])
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are legal now (bool ``[N, actions]``)."""

@@ -80,7 +80,7 @@ class MaskInObservation(EncodedObservation):
 
 
 class MaskInObservationVector(EncodedObservationVector):
-    """``MaskInObservation`` for a native batch, in every autoreset mode.
+    """``MaskInObservation`` for a native batch, in every autoreset mode (TorchRL does its own resets: ``"Disabled"``).
 
     Example:
         >>> import gymnasium, puzzlegym

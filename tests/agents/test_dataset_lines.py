@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import h5py
 import minari
 import numpy as np
 import pytest
@@ -113,6 +114,45 @@ def test_other_observations_are_refused(tmp_path: Path) -> None:
     env = OneHotObservation(gym.make("FreeCell-v0"))
     found = play_episode(env, lambda obs, mask: int(mask.argmax()), 7, {"deal": 40_001})
     assert "other observations" in refused(write(tmp_path / "x", env, [found]))
+
+
+class OtherNumbers(gym.ObservationWrapper):
+    """Boards in another type."""
+
+    def __init__(self, env: gym.Env, dtype: type) -> None:
+        super().__init__(env)
+        self.observation_space = gym.spaces.Box(0, 52, env.observation_space.shape, dtype)
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        return observation.astype(self.observation_space.dtype)
+
+
+def in_numbers(dtype: type, out: Path) -> Path:
+    env = gym.make("FreeCell-v0")
+    (found,) = episodes(env, [40_001])
+    return write(out, OtherNumbers(env, dtype), [replace(found, observations=found.observations.astype(dtype))])
+
+
+def test_wider_numbers_are_the_same_boards(mixed: Path, tmp_path: Path) -> None:
+    line, lines = DatasetLines(in_numbers(np.int64, tmp_path / "x"), 0).fresh(), DatasetLines(mixed, 0)
+    known = {line.boards.tobytes(): line for line in (lines.fresh() for _ in SOLVED)}
+    assert np.array_equal(known[line.boards.tobytes()].actions, line.actions)
+
+
+def test_fractions_are_no_boards(tmp_path: Path) -> None:
+    assert "other observations" in refused(in_numbers(np.float32, tmp_path / "x"))
+
+
+def test_pictures_are_no_boards(mixed: Path, tmp_path: Path) -> None:
+    """Minari 0.5.3 took boards for pictures: each came to be the content of a file."""
+    shutil.copytree(mixed, tmp_path / "x")
+    with h5py.File(tmp_path / "x" / "data" / "main_data.hdf5", "a") as file:
+        for episode in file.values():
+            pictures = [b"\xff\xd8" + bytes(i) for i in range(len(episode["observations"]))]
+            del episode["observations"]
+            files = [np.frombuffer(picture, np.uint8) for picture in pictures]
+            episode.create_dataset("observations", data=files, dtype=h5py.vlen_dtype(np.uint8))
+    assert "holds pictures in place of boards" in refused(tmp_path / "x")
 
 
 @pytest.mark.parametrize("left", [None, {"deal"}, {"is_success"}])

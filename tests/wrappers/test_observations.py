@@ -95,6 +95,12 @@ def test_batch_of_dicts_with_final_observations(puzzle_id, preset, mode):
     assert finals >= 4 if mode == AutoresetMode.SAME_STEP else finals == 0
 
 
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_batch_says_its_autoreset_mode_where_torchrl_looks(mode):
+    batch = MaskInObservationVector(gym.make_vec("Puzzle2048-v0", 2, autoreset_mode=mode), preset="torchrl")
+    assert batch.autoreset_mode is mode
+
+
 def test_mask_is_the_filtered_one_over_no_repeat():
     venv = MaskInObservationVector(NoRepeatVector(gym.make_vec("FreeCell-v0", 2, deal=9)), "tianshou")
     venv.reset(seed=0)
