@@ -81,7 +81,7 @@ class Train:
     decay: Annotated[float | None, _option("L", "0.5")] = None
     """n-tuple: lambda of TD(lambda), 0 to 1."""
     address: Annotated[str | None, _option("ADDRESS", "a Ray of its own")] = None
-    """rllib-ppo: the Ray cluster to work on: auto, HOST:PORT or ray://HOST:PORT."""
+    """rllib-ppo: the Ray cluster to work on, from one of its nodes: auto or HOST:PORT."""
     env_runners: Annotated[int | None, _option("K", "2")] = None
     """rllib-ppo: workers that play, one core each."""
     learners: Annotated[int | None, _option("L", "0: this process")] = None

@@ -59,6 +59,8 @@ class Cluster:
             raise ValueError(f"--env-runners must be at least 1, not {self.env_runners}")
         if self.learners < 0 or self.gpus < 0:
             raise ValueError("--learners and --gpus must not be negative")
+        if self.address and self.address.startswith("ray://"):
+            raise ValueError(f"--address is auto or HOST:PORT, from a node of the cluster, not {self.address!r}")
 
     @property
     def cpus(self) -> int:

@@ -240,6 +240,7 @@ def failed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         ("--env-runners 0", "--env-runners must be at least 1, not 0"),
         ("--gpus -1", "must not be negative"),
         ("--env-runners 50", "--env-runners 50 --learners 0 --gpus 0 need 50 CPUs, but Ray has "),
+        ("--address ray://head:10001", "--address is auto or HOST:PORT, from a node of the cluster"),
         ("--gpus 1", "need 1 GPUs, but Ray has 0"),
         ("--config distill", "rllib-ppo has no teacher"),
         ("--games 3", "--games: for --algo ntuple only"),
