@@ -5,10 +5,12 @@ RLlib's own runner keeps a Python object per game and handles every move of ever
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import ray
 import torch
 from ray.rllib.core.columns import Columns
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
@@ -56,6 +58,8 @@ class RolloutRunner(SingleAgentEnvRunner):  # type: ignore[misc]
         self.config = self.config.copy(copy_frozen=False)
         context = self.config.env_config
         context["seed"] += _APART * self.worker_index  # RLlib does not tell the creator which worker it is in
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            context["seed"] += time.time_ns() % _APART  # other games than those of the worker that was lost
         super().make_env()
         batch = self.env.env
         config = replace(PPOConfig.from_dict(context["config"]), num_envs=batch.num_envs)
