@@ -6,7 +6,6 @@ import os
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from . import logs, ntuple, saved
 from .configs import NTupleConfig
 from .errors import AgentError
 from .ntuple_player import NTuplePlayer
-from .runs import Budget, Progress, Reporter, versions
+from .runs import Budget, Progress, Reporter, card_of, versions
 from .seeds import stream_seeds
 
 ALGORITHM = "n-tuple TD"
@@ -179,18 +178,8 @@ class NTupleRun:
 
     def card(self) -> dict[str, Any]:
         """The agent's JSON card."""
-        return {
-            "env_id": self.config.env_id,
-            "algorithm": ALGORITHM,
-            "config": self.config.as_dict(),
-            "budget": asdict(self.budget),
-            "seed": self.seed,
-            "steps": self.progress.steps,
-            "games": self.games,
-            "seconds": round(self.progress.seconds, 1),
-            "training_figures": {name: round(value, 4) for name, value in self.figures().items()},
-            "versions": versions(gymnasium, numba, np),
-        }
+        more = {"games": self.games, "versions": versions(gymnasium, numba, np)}
+        return card_of(self, ALGORITHM, self.figures(), **more)
 
 
 def load_player(path: Path, env_id: str, depth: int = 1, seconds: float | None = None) -> NTuplePlayer:

@@ -71,7 +71,7 @@ class Rollouts:
     def _step(self, network: nn.Module, actions: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """One move in every game: scaled rewards, and which games ended. A game cut off goes on in its value."""
         boards, rewards, terminated, truncated, infos = self._batch.step(actions)
-        self._boards, self._masks = boards, infos["action_mask"].astype(np.bool_)
+        self._boards, self._masks = boards, infos["action_mask"].view(np.bool_)
         ends = terminated | truncated
         scaled = self._scaled(rewards, ends)
         rows = np.flatnonzero(ends)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 from .. import __version__
 
@@ -44,6 +45,30 @@ class Reporter(Protocol):
 
     def update(self, progress: Progress) -> None:
         """Called about every step of the batch; must be quick."""
+
+
+class Described(Protocol):
+    """What every run's card tells."""
+
+    config: Any
+    budget: Budget
+    seed: int
+    progress: Progress
+
+
+def card_of(run: Described, algorithm: str, figures: Mapping[str, float], **more: Any) -> dict[str, Any]:
+    """The JSON card of a run's agent; ``figures``: those of its last games, ``more``: what its kind tells besides."""
+    return {
+        "env_id": run.config.env_id,
+        "algorithm": algorithm,
+        "config": run.config.as_dict(),
+        "budget": asdict(run.budget),
+        "seed": run.seed,
+        "steps": run.progress.steps,
+        "seconds": round(run.progress.seconds, 1),
+        "training_figures": {name: round(value, 4) for name, value in figures.items()},
+        **more,
+    }
 
 
 def versions(*modules: ModuleType) -> dict[str, str]:

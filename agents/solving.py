@@ -15,7 +15,7 @@ from ..envs.freecell.actions import CELL, HOME, decode_action
 from ..envs.freecell.env import FreeCellEnv
 from ..envs.freecell.state import CELLS, COLUMNS
 from .solver import MEGABYTES, SOLVED, UNDECIDED, UNWINNABLE, Solver, check_limits
-from .workers import Spread, spread
+from .workers import Spread, in_order, spread
 
 RESULTS = (SOLVED, UNWINNABLE, UNDECIDED)
 _CHUNK = 4  # deals given to a process at a time
@@ -92,13 +92,8 @@ def solve_deals(
     deals: Sequence[int], limits: Limits, jobs: int = 1, spread_by: Spread | None = None
 ) -> Generator[Answer, None, None]:
     """The answers to numbered deals (none twice), in their order. See ``as_solved`` for ``jobs`` and ``spread_by``."""
-    early: dict[int | None, Answer] = {}
     with closing(as_solved(deals, limits, jobs, spread_by, len(deals))) as answers:
-        for deal in deals:
-            while deal not in early:
-                answer = next(answers)
-                early[answer.deal] = answer
-            yield early.pop(deal)
+        yield from in_order(((answer.deal, answer) for answer in answers), deals)
 
 
 def as_solved(

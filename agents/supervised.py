@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,7 +20,7 @@ from .configs import CloneConfig, DistillConfig
 from .errors import AgentError
 from .network_policy import NetworkPolicy, arrays_of, load_network, optimizer_arrays, restore_optimizer
 from .networks import build
-from .runs import Budget, Progress, Reporter, versions
+from .runs import Budget, Progress, Reporter, card_of, versions
 from .seeds import stream_seeds
 from .wrapping import wrap_batch
 
@@ -166,18 +165,8 @@ class SupervisedRun(Generic[Config]):
 
     def card(self) -> dict[str, Any]:
         """The agent's JSON card."""
-        return {
-            "env_id": self.config.env_id,
-            "algorithm": self.algorithm,
-            "config": self.config.as_dict(),
-            "budget": asdict(self.budget),
-            "seed": self.seed,
-            **self.origin,
-            "steps": self.progress.steps,
-            "seconds": round(self.progress.seconds, 1),
-            "training_figures": {name: round(value, 4) for name, value in self.figures().items()},
-            "versions": versions(gymnasium, numba, np, torch),
-        }
+        more = {"versions": versions(gymnasium, numba, np, torch)}
+        return card_of(self, self.algorithm, self.figures(), **self.origin, **more)
 
 
 def unfit(path: Path, error: Exception) -> AgentError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from .configs import PPOConfig
 from .curriculum import Backward, Lessons, Ranks
 from .errors import AgentError
 from .network_policy import load_network
-from .runs import Budget, Progress, Reporter, versions
+from .runs import Budget, Progress, Reporter, card_of, versions
 from .seeds import stream_seeds
 from .vec_env import SB3VecEnv
 
@@ -111,19 +110,12 @@ class Run:
 
     def card(self) -> dict[str, Any]:
         """The agent's JSON card."""
-        return {
-            "env_id": self.config.env_id,
-            "algorithm": "masked PPO",
-            "config": self.config.as_dict(),
-            "budget": asdict(self.budget),
-            "seed": self.seed,
-            **self.origin,
+        more = {
             "steps": self.learner.num_timesteps,
-            "seconds": round(self.progress.seconds, 1),
-            "training_figures": {name: round(value, 4) for name, value in self.lessons.figures().items()},
             "curriculum": self.curriculum.state() if self.curriculum else None,
             "versions": _versions(),
         }
+        return card_of(self, "masked PPO", self.lessons.figures(), **self.origin, **more)
 
     def log(self) -> None:
         """One row of figures into ``log.csv`` and TensorBoard."""

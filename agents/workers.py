@@ -36,15 +36,15 @@ class Spread(Protocol):
         ...
 
 
-def in_order(results: Iterable[tuple[int, Result]]) -> Generator[Result, None, None]:
-    """Results that come with their numbers, in the order of these: 0, 1, 2 and so on, whichever come first."""
-    early: dict[int, Result] = {}
-    following = 0
-    for number, result in results:
-        early[number] = result
-        while following in early:
-            yield early.pop(following)
-            following += 1
+def in_order(results: Iterable[tuple[Item, Result]], order: Iterable[Item]) -> Generator[Result, None, None]:
+    """Results that come with their items, in the order of these, whichever come first; each as soon as it can."""
+    early: dict[Item, Result] = {}
+    rest = iter(results)
+    for item in order:
+        while item not in early:
+            found, result = next(rest)
+            early[found] = result
+        yield early.pop(item)
 
 
 def spread(

@@ -147,7 +147,7 @@ def _play(recorder: Recorder, writer: Writer, spread: Spread | None) -> dict[str
     recorded = recorder(range(total)) if spread is None else spread(recorder, range(total), total)
     with closing(recorded), steps_done("games") as tick:
         tick(_called(recorder, 0), total)
-        for number, episode in enumerate(in_order(recorded)):
+        for number, episode in enumerate(in_order(recorded, range(total))):
             if isinstance(episode, str):
                 left_out.setdefault(episode, []).append(recorder.setting(number)["deal"])
             else:

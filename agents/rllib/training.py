@@ -30,7 +30,7 @@ from ..errors import AgentError
 from ..network_policy import arrays_of, load_network
 from ..networks import build
 from ..ray_work import connected, hushed
-from ..runs import Budget, Progress, Reporter, versions
+from ..runs import Budget, Progress, Reporter, card_of, versions
 from .learner import Arrays, RolloutLearner, RolloutsToBatch
 from .module import MaskedModule
 from .runner import ENV, RolloutRunner, bring_up, make_env
@@ -124,7 +124,7 @@ class RLlibRun:
         out.mkdir(parents=True, exist_ok=True)
         self.progress, self.stop = Progress(), False
         self._optimizer: Arrays = {}
-        self._seconds_before, self._steps_before = 0.0, 0
+        self._seconds_before = 0.0
         self._report, self.timers, self._healthy = _Report(), dict[str, float](), 0
 
     @classmethod
@@ -147,7 +147,7 @@ class RLlibRun:
             run = cls(config, budget or Budget(**card["budget"]), int(card["seed"]), folder, cluster=there)
             load_network(run.network, weights, path)
             run._optimizer, run.origin = saved.load_trainer(path), saved.same_origin(card)
-            run.progress.steps = run._steps_before = int(card["steps"])
+            run.progress.steps = int(card["steps"])
             run.progress.seconds = run._seconds_before = float(card["seconds"])
             run._report = _Report(card["training_figures"], int(card["illegal_moves"]), card["worker_state"])
         except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -266,13 +266,14 @@ class RLlibRun:
             rollout_fragment_length=config.n_steps,
             gym_env_vectorize_mode="vector_entry_point",
         )
+        threads = 1 if cluster.learners else torch.get_num_threads()  # in this process while the workers wait
         made = made.learners(
             num_learners=cluster.learners,
             num_gpus_per_learner=cluster.gpus,
             learner_class=RolloutLearner,
             learner_connector=lambda *_: [RolloutsToBatch()],
             add_default_connectors_to_learner_pipeline=False,
-            learner_config_dict={"config": config.as_dict(), "threads": 1 if cluster.learners else _threads()},
+            learner_config_dict={"config": config.as_dict(), "threads": threads},
         )
         made = made.training(
             train_batch_size_per_learner=self._moves // max(1, cluster.learners),
@@ -306,22 +307,14 @@ class RLlibRun:
 
     def card(self) -> dict[str, Any]:
         """The agent's JSON card."""
-        return {
-            "env_id": self.config.env_id,
-            "algorithm": ALGORITHM,
-            "config": self.config.as_dict(),
-            "budget": asdict(self.budget),
-            "seed": self.seed,
-            **self.origin,
-            "steps": self.progress.steps,
-            "seconds": round(self.progress.seconds, 1),
-            "training_figures": {name: round(value, 4) for name, value in self._report.figures.items()},
+        more = {
             "illegal_moves": self._report.illegal_moves,
             "cluster": asdict(self.cluster),
             "seconds_of_an_iteration": {name: round(value, 4) for name, value in self.timers.items()},
             "worker_state": self._report.state,
             "versions": versions(gymnasium, numba, np, ray, torch),
         }
+        return card_of(self, ALGORITHM, self._report.figures, **self.origin, **more)
 
     @contextlib.contextmanager
     def _tensorboard(self) -> Iterator[SummaryWriter]:
@@ -356,11 +349,6 @@ def _board(config: PPOConfig) -> tuple[int, ...]:
     shape = gymnasium.make(config.env_id, disable_env_checker=True).observation_space.shape
     assert shape is not None
     return shape
-
-
-def _threads() -> int:
-    """Of the learner in this process, which learns while the workers wait."""
-    return torch.get_num_threads()
 
 
 def _mean(figures: list[dict[str, float]]) -> dict[str, float]:

@@ -24,9 +24,9 @@ def test_everything_is_done_once() -> None:
 
 
 def test_results_in_the_order_of_their_numbers() -> None:
-    results = in_order(iter([(2, "c"), (0, "a"), (1, "b"), (4, "e"), (3, "d")]))
+    results = in_order(iter([(2, "c"), (0, "a"), (1, "b"), (4, "e"), (3, "d")]), range(5))
     assert list(results) == ["a", "b", "c", "d", "e"]
-    first = in_order((number, number) for number in [0, 1])
+    first = in_order(((number, number) for number in [0, 1]), range(3))
     assert next(first) == 0, "none waits for what comes later"
 
 
