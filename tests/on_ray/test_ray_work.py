@@ -29,6 +29,12 @@ from puzzlegym.scripts.cli import main
 CALL = [sys.executable, "-m", "puzzlegym.scripts.cli"]
 
 
+@pytest.fixture(autouse=True)
+def _no_lines_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes more than a few seconds tells on stderr how far it is: on a busy machine that is anything."""
+    monkeypatch.setattr("puzzlegym.scripts._console._QUIET_SECONDS", float("inf"))
+
+
 def called(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     """What a command prints; what it says of Ray is on stderr."""
     assert main(list(argv)) == 0
